@@ -1,0 +1,1 @@
+"""The agent loop: messages, events, tools and hooks."""

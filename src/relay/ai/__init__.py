@@ -1,0 +1,1 @@
+"""One vocabulary for language models and every provider that speaks it."""

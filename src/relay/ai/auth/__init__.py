@@ -1,0 +1,1 @@
+"""Credentials: where a key comes from and how it is stored."""

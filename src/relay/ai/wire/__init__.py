@@ -1,0 +1,1 @@
+"""Wire adapters: one pure file per protocol."""

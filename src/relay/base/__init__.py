@@ -1,0 +1,1 @@
+"""Leaf helpers named by subject; imports nothing of ours."""

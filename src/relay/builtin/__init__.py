@@ -1,0 +1,1 @@
+"""Built-in extensions on the extension API."""

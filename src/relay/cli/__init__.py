@@ -1,0 +1,1 @@
+"""Argument parsing, subcommands, and errors to exit codes."""

@@ -1,0 +1,1 @@
+"""Settings, keys and themes as plain data."""

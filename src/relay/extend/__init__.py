@@ -1,0 +1,1 @@
+"""The extension API and its loader."""

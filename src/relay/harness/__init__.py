@@ -1,0 +1,1 @@
+"""Harness rules over the hooks of the agent."""

@@ -1,0 +1,1 @@
+"""Small owners of live state, and their assembly."""
