@@ -1,0 +1,81 @@
+"""Checks the arguments of a tool call against the tool's JSON Schema, with errors a model can act on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import fastjsonschema
+
+from relay.agent.tool import ToolError
+from relay.ai.types import JsonObject, ToolSpec
+
+_SHOWN = 400
+"""Characters of malformed arguments shown to the model; enough to see where it went wrong."""
+
+
+class ArgumentChecker:
+    """Compiles each tool's schema once, at its first call."""
+
+    def __init__(self) -> None:
+        self._compiled: dict[str, tuple[JsonObject, Callable[[Any], Any]]] = {}
+
+    def check(self, spec: ToolSpec, arguments: JsonObject, raw: str | None) -> JsonObject:
+        """The arguments to run with: numbers and booleans given as strings are converted.
+
+        `raw` is the text of arguments that were no JSON object. Raises ToolError naming the field.
+        """
+        if raw is not None:
+            shown = raw if len(raw) <= _SHOWN else raw[:_SHOWN] + "…"
+            raise ToolError(
+                f"The arguments of {spec.name} must be one JSON object, but this was sent:\n{shown}\n"
+                f"Call {spec.name} again with {_wanted(spec)}."
+            )
+        converted: JsonObject = _converted(arguments, spec.parameters)
+        try:
+            self._validator(spec)(converted)
+        except fastjsonschema.JsonSchemaValueException as error:
+            message = error.message.replace("data.", "", 1).replace("data ", "the arguments ", 1)
+            raise ToolError(
+                f"Invalid arguments for {spec.name}: {message}. Call it again with {_wanted(spec)}."
+            ) from error
+        return converted
+
+    def _validator(self, spec: ToolSpec) -> Callable[[Any], Any]:
+        known = self._compiled.get(spec.name)
+        if known is None or known[0] is not spec.parameters:
+            compiled = fastjsonschema.compile(spec.parameters, use_default=False)
+            known = (spec.parameters, compiled)
+            self._compiled[spec.name] = known
+        return known[1]
+
+
+def _wanted(spec: ToolSpec) -> str:
+    properties = spec.parameters.get("properties") or {}
+    required = spec.parameters.get("required") or []
+    parts = [f"{name} ({'required' if name in required else 'optional'})" for name in properties]
+    return ", ".join(parts) if parts else "no arguments"
+
+
+def _converted(value: Any, schema: Any) -> Any:
+    if not isinstance(schema, dict):
+        return value
+    kind = schema.get("type")
+    if isinstance(value, str) and kind in ("number", "integer", "boolean"):
+        return _from_text(value, kind)
+    if isinstance(value, dict) and isinstance(schema.get("properties"), dict):
+        properties = schema["properties"]
+        return {key: _converted(item, properties.get(key)) for key, item in value.items()}
+    if isinstance(value, list) and "items" in schema:
+        return [_converted(item, schema["items"]) for item in value]
+    return value
+
+
+def _from_text(text: str, kind: str) -> Any:
+    if kind == "boolean":
+        return {"true": True, "false": False}.get(text.strip().lower(), text)
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return int(number) if number.is_integer() else (text if kind == "integer" else number)

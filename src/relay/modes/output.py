@@ -1,0 +1,109 @@
+"""Standard output as a protocol channel: guarded, batched, with back-pressure and bounded memory."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import threading
+from collections.abc import Callable
+
+HIGH_WATER = 1 << 20
+"""Bytes waiting for the reader above which `drain` holds the sender."""
+
+
+def claim_stdout() -> int:
+    """Keeps the real standard output for the protocol and points descriptor 1 and `sys.stdout` to stderr.
+
+    Returns the protocol's own descriptor, which children do not inherit.
+    """
+    sys.stdout.flush()
+    channel = os.dup(1)
+    os.set_inheritable(channel, False)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return channel
+
+
+class RecordOutput:
+    """Writes records of one loop turn in one piece, from a thread, so that a stalled reader blocks no signal.
+
+    `closed` is called on the loop once, when the reader has gone away.
+    """
+
+    def __init__(self, descriptor: int, closed: Callable[[], None]) -> None:
+        self._descriptor = descriptor
+        self._closed = closed
+        self._loop = asyncio.get_running_loop()
+        self._batch: list[bytes] = []
+        self._ready = threading.Condition()
+        self._waiting = bytearray()
+        self._ended = self._broken = False
+        self._room = asyncio.Event()
+        self._room.set()
+        self._writer = threading.Thread(target=self._write, name="relay-output", daemon=True)
+        self._writer.start()
+
+    def write(self, record: bytes) -> None:
+        """Takes one record; it leaves with the others of this loop turn."""
+        if not self._batch:
+            self._loop.call_soon(self._hand_over)
+        self._batch += (record, b"\n")
+
+    async def drain(self) -> None:
+        """Returns at once unless the reader is more than HIGH_WATER bytes behind."""
+        if not self._room.is_set():
+            await self._room.wait()
+
+    async def finish(self) -> None:
+        """Waits until everything is written, or the reader is gone."""
+        self._hand_over()
+        with self._ready:
+            self._ended = True
+            self._ready.notify()
+        await asyncio.to_thread(self._writer.join)
+
+    def _hand_over(self) -> None:
+        if not self._batch:
+            return
+        with self._ready:
+            self._waiting += b"".join(self._batch)
+            if len(self._waiting) > HIGH_WATER and not self._broken:
+                self._room.clear()
+            self._ready.notify()
+        self._batch.clear()
+
+    def _write(self) -> None:
+        while True:
+            with self._ready:
+                while not self._waiting and not self._ended:
+                    self._ready.wait()
+                if not self._waiting:
+                    return
+                chunk, self._waiting = self._waiting, bytearray()
+            try:
+                _write_all(self._descriptor, chunk)
+            except OSError:
+                self._break()
+                return
+            self._tell(self._room.set)
+
+    def _break(self) -> None:
+        with self._ready:
+            self._broken = True
+            self._waiting.clear()
+        self._tell(self._room.set)
+        self._tell(self._closed)
+
+    def _tell(self, callback: Callable[[], object]) -> None:
+        try:
+            self._loop.call_soon_threadsafe(callback)
+        except RuntimeError:
+            # The loop is closed: nobody is left to be told.
+            return
+
+
+def _write_all(descriptor: int, data: bytearray) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
