@@ -1,0 +1,159 @@
+"""What the bytes of a file are: text in which encoding, an image, or something else, by content alone."""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+import msgspec
+
+IMAGES = {
+    "image/png": "a PNG image",
+    "image/jpeg": "a JPEG image",
+    "image/gif": "a GIF image",
+    "image/webp": "a WebP image",
+    "image/bmp": "a BMP image",
+}
+
+HEAD = 8192
+"""Bytes from the start that decide what a file is."""
+
+_SIGNATURES = (
+    (b"%PDF-", "a PDF document"),
+    (b"PK\x03\x04", "a ZIP archive or an office document"),
+    (b"PK\x05\x06", "an empty ZIP archive"),
+    (b"\x1f\x8b", "gzip data"),
+    (b"BZh", "bzip2 data"),
+    (b"\xfd7zXZ\x00", "xz data"),
+    (b"\x28\xb5\x2f\xfd", "Zstandard data"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive"),
+    (b"Rar!\x1a\x07", "a RAR archive"),
+    (b"\x7fELF", "an ELF program or library"),
+    (b"MZ", "a Windows program or library"),
+    (b"\xcf\xfa\xed\xfe", "a Mach-O program or library"),
+    (b"\xca\xfe\xba\xbe", "a Java class or a Mach-O program"),
+    (b"\x00asm", "a WebAssembly module"),
+    (b"SQLite format 3\x00", "an SQLite database"),
+    (b"II*\x00", "a TIFF image"),
+    (b"MM\x00*", "a TIFF image"),
+    (b"\x00\x00\x01\x00", "an icon"),
+    (b"8BPS", "a Photoshop image"),
+    (b"OggS", "Ogg audio or video"),
+    (b"fLaC", "FLAC audio"),
+    (b"ID3", "MP3 audio"),
+    (b"\x1aE\xdf\xa3", "Matroska or WebM video"),
+    (b"wOFF", "a WOFF font"),
+    (b"wOF2", "a WOFF2 font"),
+    (b"\x00\x01\x00\x00\x00", "a TrueType font"),
+    (b"OTTO", "an OpenType font"),
+    (b"PAR1", "a Parquet table"),
+    (b"\x93NUMPY", "a NumPy array"),
+    (b"GGUF", "a GGUF model"),
+)
+
+_CONTROLS = re.compile(rb"[\x00-\x07\x0e-\x1a\x1c-\x1f\x7f]")
+
+
+class TextForm(msgspec.Struct, frozen=True):
+    """How text is stored. `bom` is the byte order mark that was found, or b""."""
+
+    encoding: str
+    """A Python codec without a byte order mark of its own."""
+    bom: bytes = b""
+
+
+UTF_8 = TextForm("utf-8")
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+
+def find_form(head: bytes) -> TextForm:
+    """The form of a text that starts with `head`: by its mark, by the zero bytes of UTF-16, else UTF-8."""
+    for mark, encoding in _MARKS:
+        if head.startswith(mark):
+            return TextForm(encoding, mark)
+    sample = head[: HEAD & ~1]
+    pairs = len(sample) // 2
+    if pairs >= 2 and b"\0" in sample:
+        high, low = sample[1::2][:pairs].count(0), sample[0::2][:pairs].count(0)
+        # ASCII characters in UTF-16 have a zero in the one place and never in the other.
+        if low == 0 and high >= 0.6 * pairs:
+            return TextForm("utf-16-le")
+        if high == 0 and low >= 0.6 * pairs:
+            return TextForm("utf-16-be")
+    return UTF_8
+
+
+def decode(raw: bytes) -> tuple[str, TextForm]:
+    """The text of a whole file; `encode` gives the same bytes again.
+
+    Bytes that are not UTF-8 become lone surrogates (PEP 383). Raises ValueError where UTF-16 or UTF-32 is
+    damaged.
+    """
+    form = find_form(raw[:HEAD])
+    body = raw[len(form.bom) :] if form.bom else raw
+    return body.decode(form.encoding, _errors(form)), form
+
+
+def encode(text: str, form: TextForm) -> bytes:
+    """The bytes of `text` in `form`, its mark first."""
+    return form.bom + text.encode(form.encoding, _errors(form))
+
+
+def _errors(form: TextForm) -> str:
+    return "surrogateescape" if form.encoding == "utf-8" else "surrogatepass"
+
+
+def find_image(head: bytes) -> str | None:
+    """The media type of an image that can be shown to a model, from its first bytes."""
+    if head.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "image/png"
+    if head.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if head.startswith((b"GIF87a", b"GIF89a")):
+        return "image/gif"
+    if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
+        return "image/webp"
+    # "BM" alone starts many texts: the size of the second header follows at a fixed place.
+    if head.startswith(b"BM") and int.from_bytes(head[14:18], "little") in (12, 40, 52, 56, 64, 108, 124):
+        return "image/bmp"
+    return None
+
+
+def find_binary(head: bytes) -> str | None:
+    """What a file that is no text is ("an ELF program or library", "binary data"); None for text.
+
+    `head` are the first `HEAD` bytes of the file; text in UTF-16 and UTF-32 must be recognised before.
+    """
+    sample = head[:HEAD]
+    strange = len(_CONTROLS.findall(sample)) + _undecodable(sample)
+    if not strange:
+        return None
+    for signature, name in _SIGNATURES:
+        if sample.startswith(signature):
+            return name
+    if sample[4:8] == b"ftyp":
+        return "an MP4, HEIC or AVIF file"
+    if sample[257:262] == b"ustar":
+        return "a tar archive"
+    if sample.startswith(b"RIFF"):
+        return "WAVE or AVI data"
+    # A log with a stray NUL and a text in an old 8-bit encoding stay readable.
+    nuls = sample.count(0)
+    if nuls * 50 > len(sample) or strange * 3 > len(sample):
+        return "binary data"
+    return None
+
+
+def _undecodable(sample: bytes) -> int:
+    """How many bytes are not UTF-8, a character cut at the end aside."""
+    if sample.isascii():
+        return 0
+    text = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode(sample)
+    return sum("\udc80" <= char <= "\udcff" for char in text)
