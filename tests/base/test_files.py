@@ -106,3 +106,19 @@ def test_a_write_that_fails_midway_leaves_no_scraps(tmp_path: Path) -> None:
     with pytest.raises(OSError):
         write_atomic(path, "new")
     assert [entry.name for entry in tmp_path.iterdir()] == ["taken"]
+
+
+def test_comments_and_last_commas_are_read_where_allowed(tmp_path: Path) -> None:
+    path = tmp_path / "f.json"
+    path.write_text('{ // note, "x"\n "a": "// no, \\" comment ,]", /* b,\n c */ "d": [1, 2, ], }')
+    assert read_json(path, comments=True) == {"a": '// no, " comment ,]', "d": [1, 2]}
+    with pytest.raises(JsonFileError):
+        read_json(path)
+
+
+def test_positions_count_the_comments_too(tmp_path: Path) -> None:
+    path = tmp_path / "f.json"
+    path.write_text('{ /* one\n two */ "a": 1,\n "b" 2 }')
+    with pytest.raises(JsonFileError) as caught:
+        read_json(path, comments=True)
+    assert (caught.value.line, caught.value.column) == (3, 6)

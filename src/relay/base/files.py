@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import stat
 import tempfile
 from pathlib import Path
@@ -27,10 +28,11 @@ class JsonFileError(RelayError):
         self.reason = reason
 
 
-def read_json(path: Path) -> Any:
+def read_json(path: Path, *, comments: bool = False) -> Any:
     """The plain data in `path`, a UTF-8 file with or without a byte order mark.
 
-    Raises JsonFileError when it does not parse (an empty file too), OSError when it cannot be read.
+    With `comments`, `//` and `/* */` comments and a comma after a last entry are allowed. Raises
+    JsonFileError when it does not parse (an empty file too), OSError when it cannot be read.
     """
     raw = path.read_bytes()
     try:
@@ -39,7 +41,7 @@ def read_json(path: Path) -> Any:
         line, column = _position(raw, error.start)
         reason = f"byte 0x{raw[error.start]:02x} is not UTF-8 text; save the file as UTF-8"
         raise JsonFileError(path, line, column, reason) from error
-    return parse_json(text, path)
+    return parse_json(_without_comments(text) if comments else text, path)
 
 
 def parse_json(text: str, path: Path) -> Any:
@@ -100,6 +102,19 @@ def _sync_folder(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+_STRING_OR_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"?|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
+_STRING_OR_LAST_COMMA = re.compile(r'"(?:[^"\\\n]|\\.)*"?|,(?=\s*[\]}])', re.DOTALL)
+
+
+def _without_comments(text: str) -> str:
+    """`text` with blanks in place of what JSON does not have, so that every position stays the same."""
+
+    def blank(found: re.Match[str]) -> str:
+        return found[0] if found[0][0] == '"' else re.sub(r"[^\n]", " ", found[0])
+
+    return _STRING_OR_LAST_COMMA.sub(blank, _STRING_OR_COMMENT.sub(blank, text))
 
 
 class _Constant(ValueError):  # never leaves this module
