@@ -70,7 +70,7 @@ class BashTool:
             description=(
                 "Run a Bash command in the working directory. Gives back stdout and stderr as one text; of "
                 f"long output only the last {MAX_LINES} lines or {MAX_BYTES // 1024} KB, whichever is less, "
-                "with the name of a file that holds all of it. stdin is empty. A timeout in seconds may be set."
+                "naming a file that holds all of it. stdin is empty. A timeout in seconds may be set."
             ),
             parameters=shell_parameters("Bash"),
         )

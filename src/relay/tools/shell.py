@@ -186,7 +186,7 @@ def _spawn(
         )
     except OSError as error:
         raise ToolError(
-            f"{arguments[0]} could not be started in {cwd}: {error.strerror or error}."
+            f"{os.fsdecode(arguments[0])} could not be started in {cwd}: {error.strerror or error}."
         ) from error
     return ProcessTree(process, marker, reading)
 
