@@ -236,12 +236,12 @@ _LABS = (
               source="zhipuai-coding-plan", compat=_ZAI, default_model="glm-5.1"),
     _provider("xiaomi", "Xiaomi MiMo", _COMPLETIONS, "https://api.xiaomimimo.com/v1", "XIAOMI_API_KEY",
               compat=_MIMO, default_model="mimo-v2.5-pro"),
-    _provider("xiaomi-token-plan-cn", "Xiaomi MiMo Token Plan (China)", _COMPLETIONS,
-              "https://token-plan-cn.xiaomimimo.com/v1", "XIAOMI_TOKEN_PLAN_CN_API_KEY", compat=_MIMO, default_model="mimo-v2.5-pro"),
-    _provider("xiaomi-token-plan-ams", "Xiaomi MiMo Token Plan (Amsterdam)", _COMPLETIONS,
-              "https://token-plan-ams.xiaomimimo.com/v1", "XIAOMI_TOKEN_PLAN_AMS_API_KEY", compat=_MIMO, default_model="mimo-v2.5-pro"),
-    _provider("xiaomi-token-plan-sgp", "Xiaomi MiMo Token Plan (Singapore)", _COMPLETIONS,
-              "https://token-plan-sgp.xiaomimimo.com/v1", "XIAOMI_TOKEN_PLAN_SGP_API_KEY", compat=_MIMO, default_model="mimo-v2.5-pro"),
+    *(
+        _provider(f"xiaomi-token-plan-{region}", f"Xiaomi MiMo Token Plan ({place})", _COMPLETIONS,
+                  f"https://token-plan-{region}.xiaomimimo.com/v1",
+                  f"XIAOMI_TOKEN_PLAN_{region.upper()}_API_KEY", compat=_MIMO, default_model="mimo-v2.5-pro")
+        for region, place in (("cn", "China"), ("ams", "Amsterdam"), ("sgp", "Singapore"))
+    ),
     *(
         _provider(id, name, _COMPLETIONS, f"https://token-plan.maas.{host}/compatible-mode/v1", key,
                   source="", compat=_QWEN, default_model="qwen3.7-max")
