@@ -1,4 +1,4 @@
-"""What the file tools ask of the place where the files are: this machine, or another behind the same calls."""
+"""What the file tools ask of the place where the files are: this machine, or another behind such calls."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Iterator
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -16,6 +17,9 @@ from relay.tools.operations import Operations
 
 SPACES = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
 """Spaces that look like the plain one."""
+
+COMPARED = 1000
+"""Names that a missing one is compared with."""
 
 CLOCK = re.compile(r" (?=[AaPp]\.?[Mm]\b)")
 """macOS puts U+202F before AM and PM in the names of screenshots."""
@@ -97,8 +101,24 @@ def _literal(written: str, cwd: Path) -> Iterator[Path]:
         yield cwd / written
 
 
-def explain(error: OSError, written: str, action: str) -> ToolError:
-    """A system error as a sentence: `action` is what was tried ("read", "write", "list")."""
+async def explain_missing(error: OSError, written: str, path: Path, operations: Operations) -> ToolError:
+    """As `explain`, for reading: where `path` does not exist, names like it in its directory are given."""
+    plain = explain(error, written, "read")
+    if error.errno == errno.EISDIR:
+        return ToolError(f"{plain} Use ls to see what is in it.")
+    if error.errno != errno.ENOENT:
+        return plain
+    try:
+        entries = await operations.list_directory(path.parent)
+    except OSError:
+        return ToolError(f"{plain} Its directory does not exist, either.")
+    names = {entry.name.lower(): entry.name for entry in entries[:COMPARED]}
+    near = [names[name] for name in get_close_matches(path.name.lower(), names, n=3)]
+    return ToolError(f"{plain} Its directory has {', '.join(near)}." if near else str(plain))
+
+
+def explain(error: OSError, written: str, action: str, *, reason: str | None = None) -> ToolError:
+    """A system error as a sentence: `action` is what was tried ("read"), `reason` replaces the known ones."""
     reasons = {
         errno.ENOENT: "it does not exist",
         errno.EEXIST: "a part of the path is a file, not a directory",
@@ -113,7 +133,8 @@ def explain(error: OSError, written: str, action: str) -> ToolError:
         errno.EFBIG: "it would be larger than the system allows; the old content is unchanged",
         errno.EROFS: "the file system is read-only",
     }
-    reason = reasons.get(error.errno or 0) or error.strerror or str(error)
-    if isinstance(error, PermissionError) and error.strerror != os.strerror(error.errno or 0):
-        reason = f"permission is denied: {error.strerror}"
+    if reason is None:
+        usual = error.errno is not None and error.strerror == os.strerror(error.errno)
+        # Our own operations give some errors a reason of their own.
+        reason = (reasons.get(error.errno or 0) if usual else None) or error.strerror or str(error)
     return ToolError(f"Cannot {action} {written}: {reason}.")

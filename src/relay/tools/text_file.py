@@ -126,14 +126,30 @@ def find_image(head: bytes) -> str | None:
     return None
 
 
+def name_text(head: bytes) -> str:
+    """What a text is, as far as it says so itself: "an HTML page", "text"."""
+    start = head[:512].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    if start.startswith((b"<!doctype html", b"<html")):
+        return "an HTML page"
+    if start.startswith(b"<svg") or (start.startswith(b"<?xml") and b"<svg" in head[:2048]):
+        return "an SVG drawing, which is text"
+    if start.startswith(b"<?xml"):
+        return "an XML document"
+    if start.startswith(b"version https://git-lfs"):
+        return "a Git LFS pointer: the image itself was not fetched"
+    if start.startswith((b"{", b"[")):
+        return "text, perhaps JSON"
+    return "text"
+
+
 def find_binary(head: bytes) -> str | None:
     """What a file that is no text is ("an ELF program or library", "binary data"); None for text.
 
     `head` are the first `HEAD` bytes of the file; text in UTF-16 and UTF-32 must be recognised before.
     """
     sample = head[:HEAD]
-    strange = len(_CONTROLS.findall(sample)) + _undecodable(sample)
-    if not strange:
+    controls = len(_CONTROLS.findall(sample))
+    if not controls and is_utf_8(sample):
         return None
     for signature, name in _SIGNATURES:
         if sample.startswith(signature):
@@ -145,15 +161,15 @@ def find_binary(head: bytes) -> str | None:
     if sample.startswith(b"RIFF"):
         return "WAVE or AVI data"
     # A log with a stray NUL and a text in an old 8-bit encoding stay readable.
-    nuls = sample.count(0)
-    if nuls * 50 > len(sample) or strange * 3 > len(sample):
-        return "binary data"
-    return None
+    return "binary data" if controls * 20 > len(sample) else None
 
 
-def _undecodable(sample: bytes) -> int:
-    """How many bytes are not UTF-8, a character cut at the end aside."""
+def is_utf_8(sample: bytes) -> bool:
+    """Whether `sample` decodes; a character cut at its end does no harm."""
     if sample.isascii():
-        return 0
-    text = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode(sample)
-    return sum("\udc80" <= char <= "\udcff" for char in text)
+        return True
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(sample)
+    except UnicodeDecodeError:
+        return False
+    return True
