@@ -1,0 +1,255 @@
+"""Reads a session file: all of it forward, or from its end back to where the context begins.
+
+Only LF ends a line. Memory beyond the decoded entries is a few blocks and the longest line.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import msgspec
+
+from relay.ai.types import AssistantMessage, JsonObject
+from relay.base import jsonl
+from relay.session import lenient
+from relay.session.entries import (
+    VERSION,
+    CompactionEntry,
+    Entry,
+    Header,
+    KnownEntry,
+    MessageEntry,
+    ModelChangeEntry,
+    ThinkingLevelChangeEntry,
+)
+from relay.session.migrate import Upgrade
+
+BLOCK = 1 << 18
+"""Bytes per read."""
+SMALL = 1 << 20
+"""Files up to this many bytes are read whole: all ids are known then, and it takes no longer."""
+HEAD = 1 << 20
+"""A header is at most this long."""
+
+_entries: msgspec.json.Decoder[KnownEntry] = msgspec.json.Decoder(KnownEntry)
+_headers = msgspec.json.Decoder(Header)
+
+
+class Record(msgspec.Struct):
+    """An entry and where its line is: `size` bytes at `start`, without the line end.
+
+    `line` holds the bytes instead while they are not in the file (`start` is -1), and for good where an
+    older line was brought into today's shape.
+    """
+
+    entry: Entry
+    start: int = -1
+    size: int = 0
+    line: bytes | None = None
+
+
+class Loaded(msgspec.Struct):
+    """What a reading found. Not `complete`: only the newest entry's branch, from its last boundary on.
+
+    `damaged` are line numbers (from 1), known only when complete. `end` is where reading stopped.
+    """
+
+    header: Header | None
+    records: list[Record]
+    end: int
+    complete: bool = True
+    damaged: list[int] = []
+    blank: bool = False
+    """The file holds nothing but line ends: a session may still begin in it."""
+
+
+def load(handle: int, size: int) -> Loaded:
+    """Reads the first `size` bytes of an open file in the cheaper way. Raises OSError."""
+    if size > SMALL:
+        header = read_head(handle)
+        if header is not None and header.version >= VERSION:
+            records = _read_tail(handle, size)
+            if records is not None:
+                return Loaded(header, records, size, complete=False)
+    return read_all(handle, size)
+
+
+def read_all(handle: int, size: int) -> Loaded:
+    """Reads every line. `header` is None when the first line with text is none. Raises OSError."""
+    found = Loaded(None, [], size, damaged=[], blank=True)
+    upgrade = Upgrade(VERSION)
+    for number, (start, line) in enumerate(_forward(handle, 0, size), 1):
+        if not line or line.isspace():
+            continue
+        if found.blank:
+            found.blank = False
+            found.header = decode_header(line)
+            if found.header is None:
+                break
+            upgrade = Upgrade(found.header.version)
+            continue
+        record = _read_line(line, start, upgrade)
+        if record is None:
+            found.damaged.append(number)
+        else:
+            found.records.append(record)
+    return found
+
+
+def read_part(handle: int, start: int, end: int) -> tuple[list[Record], int]:
+    """The entries that somebody else wrote between two offsets, and how many lines there are damaged."""
+    upgrade = Upgrade(VERSION)
+    records: list[Record] = []
+    damaged = 0
+    for offset, line in _forward(handle, start, end):
+        if line and not line.isspace():
+            record = _read_line(line, offset, upgrade)
+            if record is None:
+                damaged += 1
+            else:
+                records.append(record)
+    return records, damaged
+
+
+def read_head(handle: int) -> Header | None:
+    """The header, or None when the first line with text is none."""
+    for _, line in _forward(handle, 0, min(os.fstat(handle).st_size, HEAD)):
+        if line and not line.isspace():
+            return decode_header(line)
+    return None
+
+
+def decode_header(line: bytes) -> Header | None:
+    try:
+        return _headers.decode(line)
+    except (msgspec.DecodeError, RecursionError):
+        return lenient.read_header(line)
+
+
+def decode_entry(line: bytes) -> Entry | None:
+    """The entry of a line; None when the line is damaged."""
+    try:
+        return _entries.decode(line)
+    except (msgspec.DecodeError, RecursionError):
+        return lenient.read_entry(line)
+
+
+def _read_line(line: bytes, start: int, upgrade: Upgrade) -> Record | None:
+    entry = decode_entry(line)
+    if entry is None:
+        return None
+    if not upgrade.needed and entry.id and entry.parent_id != "":
+        upgrade.note(entry.id)
+        return Record(entry, start, len(line))
+    value: JsonObject | None = lenient.read_object(line)
+    mended = upgrade.mend(value, line) if value is not None else None
+    if mended is None:
+        return Record(entry, start, len(line))
+    text = jsonl.encode(mended)
+    entry = decode_entry(text)
+    return None if entry is None else Record(entry, start, len(line), text)
+
+
+def _forward(handle: int, start: int, end: int) -> Iterator[tuple[int, bytes]]:
+    """Lines between two offsets with their own offsets; the last one may lack its line end."""
+    pieces: list[bytes] = []
+    begun = position = start
+    while position < end:
+        block = os.pread(handle, min(BLOCK, end - position), position)
+        if not block:
+            break
+        position += len(block)
+        *whole, rest = block.split(b"\n")
+        for line in whole:
+            if pieces:
+                line = b"".join((*pieces, line))
+                pieces.clear()
+            yield begun, line
+            begun += len(line) + 1
+        if rest:
+            pieces.append(rest)
+    if pieces:
+        yield begun, b"".join(pieces)
+
+
+def _backward(handle: int, end: int) -> Iterator[tuple[int, bytes]]:
+    """The same lines, last first."""
+    pieces: list[bytes] = []
+    position = end
+    while position > 0:
+        size = min(BLOCK, position)
+        position -= size
+        block = os.pread(handle, size, position)
+        first, *whole = block.split(b"\n")
+        if not whole:
+            pieces.append(first)
+            continue
+        offset = position + len(block)
+        for line in reversed(whole):
+            offset -= len(line)
+            if pieces:
+                line = b"".join((line, *reversed(pieces)))
+                pieces.clear()
+            yield offset, line
+            offset -= 1
+        pieces.append(first)
+    yield 0, b"".join(reversed(pieces))
+
+
+def _read_tail(handle: int, size: int) -> list[Record] | None:
+    """The newest branch back to where its context begins, oldest first; None where that needs the whole file.
+
+    Lines of other branches are passed over without decoding: they do not hold the id that is looked for.
+    """
+    path: list[Record] = []
+    need = _Need()
+    wanted: str | None = None
+    mark = b""
+    for start, line in _backward(handle, size):
+        if mark not in line:
+            continue
+        entry = decode_entry(line) if line else None
+        if entry is None or (wanted is not None and entry.id != wanted):
+            continue
+        if not entry.id or entry.parent_id == "":
+            return None
+        path.append(Record(entry, start, len(line)))
+        if need.met_by(entry):
+            path.reverse()
+            return path
+        if need.everything or entry.parent_id is None:
+            return None
+        wanted = entry.parent_id
+        mark = jsonl.encode(wanted)
+    return None
+
+
+class _Need:
+    """Whether the entries seen so far, newest first, are enough for the context."""
+
+    def __init__(self) -> None:
+        self.everything = False
+        """The newest boundary has no checkpoint: the prompt comes from the start of the branch."""
+        self._kept: str | None = None
+        self._bounded = False
+        self._reached = False
+        self._model = False
+        self._level = False
+
+    def met_by(self, entry: Entry) -> bool:
+        match entry:
+            case CompactionEntry() if not self._bounded:
+                self._bounded = True
+                self.everything = entry.system_message is None
+                self._kept = entry.first_kept_entry_id
+                self._reached = self._kept is None or self._kept == entry.id
+            case ModelChangeEntry():
+                self._model = True
+            case ThinkingLevelChangeEntry():
+                self._level = True
+            case MessageEntry(message=AssistantMessage() as answer):
+                self._model = True
+                self._level = self._level or answer.thinking_level is not None
+        self._reached = self._reached or (self._bounded and entry.id == self._kept)
+        return self._reached and self._model and self._level
