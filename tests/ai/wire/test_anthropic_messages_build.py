@@ -226,6 +226,8 @@ def test_session_affinity() -> None:
     assert request(hi, routed, session_id="s").headers["x-session-id"] == "s"
     router = replace(MODEL, base_url="https://openrouter.ai/api")
     assert request(hi, router, session_id="s").headers["x-session-id"] == "s"
+    assert request(hi, router).headers["x-title"] == "Relay"
+    assert "x-title" not in request(hi, router, attribution=False).headers
     for headers in (
         request(hi, session_id="s").headers,
         request(hi, on).headers,
@@ -294,6 +296,29 @@ def test_later_system_messages_are_folded_unless_the_model_takes_them() -> None:
     assert "Mind the gap." in placed["messages"][-1]["content"][0]["text"]
 
 
+def test_tool_changes_stand_inside_where_the_model_takes_them() -> None:
+    model = with_compat(supportsMidConvoSystemMessages=True, supportsMidConvoToolChanges=True)
+    messages = case("later_system_message")
+    body = build(messages, model, beta=True)
+    assert [(tool["name"], "defer_loading" in tool) for tool in body["tools"]] == [
+        ("read", False),
+        ("bash", False),
+        ("grep", True),
+    ]
+    assert ["cache_control" in tool for tool in body["tools"]] == [False, True, False]
+    told = body["messages"][-1]
+    assert told["role"] == "system"
+    assert told["content"][:2] == [
+        {"type": "tool_removal", "tool": {"type": "tool_reference", "name": "bash"}},
+        {"type": "tool_addition", "tool": {"type": "tool_reference", "name": "grep"}},
+    ]
+    assert "Mind the gap." in told["content"][2]["text"]
+    assert request(messages, model).headers["anthropic-beta"] == "mid-conversation-tool-changes-2026-07-01"
+    # With no tool at the start there is none that the API would take as not deferred.
+    bare = [cases.user("a"), cases.answer(model, "b"), *messages[3:]]
+    assert [tool["name"] for tool in build(bare, model)["tools"]] == ["grep"]
+
+
 def test_effort_changes_are_told_inside_the_conversation() -> None:
     model = with_compat(forceAdaptiveThinking=True, supportsMidConvoEffort=True)
     low, high = cases.answer(model, "one"), cases.answer(model, "two")
@@ -320,15 +345,16 @@ def test_strict_tools_only_where_the_schema_allows_it() -> None:
         "additionalProperties": False,
     }
     loose = {**fit, "properties": {"a": {"type": "string", "minLength": 1}}}
-    open_ended = {key: value for key, value in fit.items() if key != "additionalProperties"}
+    silent = {key: value for key, value in fit.items() if key != "additionalProperties"}
+    open_ended = {**fit, "additionalProperties": True}
     tools = [
         ToolSpec(name=name, description="d", parameters=schema)
-        for name, schema in (("fit", fit), ("loose", loose), ("open", open_ended))
+        for name, schema in (("fit", fit), ("loose", loose), ("open", open_ended), ("silent", silent))
     ]
     start = SystemMessage(content="", timestamp=1, tools_added=tools)
     body = build([start, cases.user("a")], with_compat(supportsStrictTools=True))
-    assert [tool.get("strict", False) for tool in body["tools"]] == [True, False, False]
-    assert body["tools"][0]["input_schema"] == fit
+    assert [tool.get("strict", False) for tool in body["tools"]] == [True, False, False, True]
+    assert [tool["input_schema"] for tool in body["tools"]] == [fit, loose, open_ended, fit]
     assert "strict" not in str(build([start, cases.user("a")]))
 
 

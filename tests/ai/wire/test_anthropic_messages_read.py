@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from anthropic.lib.streaming._messages import accumulate_event
 from anthropic.types import Message, RawMessageStreamEvent
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from relay.ai.errors import ProviderError
@@ -36,6 +38,24 @@ WHOLE = [
     "signature-only",
 ]
 EVENT: TypeAdapter[RawMessageStreamEvent] = TypeAdapter(RawMessageStreamEvent)
+TYPES = (
+    "message_start message_delta message_stop content_block_start content_block_delta content_block_stop "
+    "text thinking redacted_thinking tool_use end_turn"
+).split()
+FIELDS = (
+    "index delta content_block message usage id name input data text thinking signature partial_json "
+    "stop_reason stop_details input_tokens cache_creation ephemeral_1h_input_tokens "
+    "output_tokens_details thinking_tokens"
+).split()
+VALUES = (
+    st.none() | st.booleans() | st.integers(-1, 3) | st.floats() | st.sampled_from(["", "a", '{"b"', *TYPES])
+)
+DEEP = st.recursive(
+    VALUES,
+    lambda v: st.lists(v, max_size=2) | st.dictionaries(st.sampled_from([*FIELDS, "type"]), v, max_size=5),
+)
+RECORD = st.fixed_dictionaries({"type": st.sampled_from(TYPES)}, optional=dict.fromkeys(FIELDS[:5], DEEP))
+NONSENSE = st.lists(RECORD | DEEP, max_size=6)
 
 
 def event(**record: Any) -> ServerEvent:
@@ -273,6 +293,18 @@ def test_any_cut_of_a_stream_is_told(subtests: pytest.Subtests) -> None:
             reader.abandon()
             assert caught.value.kind == "transport"
             assert all(not isinstance(b, ToolCall) or b.raw_arguments is None for b in reader.message.content)
+
+
+@given(NONSENSE)
+def test_nonsense_is_never_more_than_a_provider_error(records: list[Any]) -> None:
+    reader = ADAPTER.reader(MODEL, CallOptions(), TIMESTAMP)
+    try:
+        for value in records:
+            reader.feed(ServerEvent("", json.dumps(value).encode()))
+        reader.finish()
+    except ProviderError:
+        reader.abandon()
+    assert reader.message.usage.total_tokens >= 0
 
 
 def test_many_deltas_are_collected_in_one_piece() -> None:

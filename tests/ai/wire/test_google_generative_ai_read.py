@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 from google.genai import types
+from hypothesis import given
+from hypothesis import strategies as st
 
 from relay.ai.errors import ProviderError
 from relay.ai.events import TextDelta, ToolCallEnd
@@ -31,6 +33,18 @@ VALID = [
     for path in sorted((FIXTURES / API).glob("*.sse"))
     if path.stem not in ("malformed", "error-object")
 ]
+FIELDS = (
+    "candidates content parts text thought thoughtSignature functionCall name id args finishReason "
+    "index usageMetadata promptTokenCount cachedContentTokenCount"
+    " promptFeedback blockReason modelVersion responseId"
+).split()
+VALUES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3) | st.just("STOP")
+NONSENSE = st.lists(
+    st.recursive(
+        VALUES, lambda v: st.lists(v, max_size=2) | st.dictionaries(st.sampled_from(FIELDS), v, max_size=4)
+    ),
+    max_size=5,
+)
 
 
 def chunk(*parts: dict[str, Any], **candidate: Any) -> ServerEvent:
@@ -200,6 +214,7 @@ def test_a_blocked_prompt_still_counts_its_tokens() -> None:
     (event,) = recorded(API, "blocked-prompt")
     with pytest.raises(ProviderError):
         reader.feed(event)
+    reader.abandon()
     assert reader.message.usage.input == 9
 
 
@@ -242,6 +257,18 @@ def test_abandon_keeps_text_and_whole_calls() -> None:
         ToolCall(id="1", name="read", arguments={"path": "a"}),
         TextContent(text="half a se"),
     ]
+
+
+@given(NONSENSE)
+def test_nonsense_is_never_more_than_a_provider_error(chunks: list[Any]) -> None:
+    reader = ADAPTER.reader(MODEL, CallOptions(), TIMESTAMP)
+    try:
+        for value in chunks:
+            reader.feed(ServerEvent("", json.dumps(value).encode()))
+        reader.finish()
+    except ProviderError:
+        reader.abandon()
+    assert reader.message.usage.total_tokens >= 0
 
 
 def test_many_deltas_are_collected_in_one_piece() -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from relay.ai.convert import plain_ids, prepare
 from relay.ai.model import Model, clamp_thinking
-from relay.ai.types import JsonObject, Message, ThinkingLevel
+from relay.ai.prompt import replay
+from relay.ai.types import JsonObject, Message, SystemMessage, ThinkingLevel
 from relay.ai.wire.anthropic_messages_build import Conversation, Effort, converse
 from relay.ai.wire.anthropic_messages_read import AnthropicReader
 from relay.ai.wire.base import CallOptions, StreamReader, WireAdapter, WireRequest
+from relay.ai.wire.openai_common import ATTRIBUTION, affinity, is_openrouter
 
 VERSION = "2023-06-01"
 FINE_GRAINED_BETA = "fine-grained-tool-streaming-2025-05-14"
@@ -63,7 +65,10 @@ class AnthropicMessages:
     def build(self, model: Model, messages: Sequence[Message], options: CallOptions) -> WireRequest:
         thinking = think(model, options)
         inside = bool(model.compat.get("supportsMidConvoSystemMessages", False))
-        ready = prepare(messages, model, call_ids=IDS, later_system=inside)
+        # Without a tool that is offered from the start the API refuses those that are added later.
+        changes = inside and bool(model.compat.get("supportsMidConvoToolChanges", False))
+        changes = changes and bool(replay(takewhile(_is_system, messages)).tools)
+        ready = prepare(messages, model, call_ids=IDS, later_system=inside, later_tools=changes)
         talk = converse(ready, model, _told_effort(model, thinking))
         body = _body(model, options, thinking, talk)
         betas = [*_betas(model, body), *talk.betas]
@@ -71,6 +76,10 @@ class AnthropicMessages:
 
     def reader(self, model: Model, options: CallOptions, timestamp: int) -> StreamReader:
         return AnthropicReader(model, options, timestamp)
+
+
+def _is_system(message: Message) -> bool:
+    return isinstance(message, SystemMessage)
 
 
 ADAPTER: WireAdapter = AnthropicMessages()
@@ -192,7 +201,7 @@ def _headers(model: Model, options: CallOptions, betas: list[str]) -> dict[str, 
         headers["x-api-key"] = key
     if key and key.startswith(OAUTH_KEY):
         betas = [OAUTH_BETA, *betas]
-    headers |= _affinity(model, options)
+    headers |= _of_program(model, options)
     for name, value in model.headers.items():
         if name.lower() == "anthropic-beta":
             betas = [*(part.strip() for part in value.split(",")), *betas]
@@ -203,11 +212,12 @@ def _headers(model: Model, options: CallOptions, betas: list[str]) -> dict[str, 
     return headers
 
 
-def _affinity(model: Model, options: CallOptions) -> dict[str, str]:
-    """The header that leads calls of one session to the replica that holds its cache."""
-    router = (urlsplit(model.base_url).hostname or "").endswith("openrouter.ai")
+def _of_program(model: Model, options: CallOptions) -> dict[str, str]:
+    """What tells who calls, and what leads calls of one session to the replica that holds its cache."""
+    router = is_openrouter(model)
+    headers = {"x-title": ATTRIBUTION} if router and options.attribution else {}
     wanted = model.compat.get("sendSessionAffinityHeaders", router)
     if not wanted or not options.session_id or options.cache_retention == "none":
-        return {}
+        return headers
     routed = model.compat.get("sessionAffinityFormat", "openrouter" if router else "") == "openrouter"
-    return {"x-session-id" if routed else "x-session-affinity": options.session_id}
+    return headers | affinity(options.session_id, ("x-session-id" if routed else "x-session-affinity",))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 from typing import Any
 
 import msgspec
@@ -305,4 +306,5 @@ def _object(value: Mapping[str, Any], name: str) -> dict[str, Any] | None:
 
 
 def _number(value: object) -> int:
-    return int(value) if isinstance(value, int | float) and value > 0 else 0
+    """A count that may be missing, a float or nonsense."""
+    return int(value) if isinstance(value, int | float) and 0 < value < inf else 0

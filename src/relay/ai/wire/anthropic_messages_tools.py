@@ -42,8 +42,10 @@ def declare(
         entry: JsonObject = {"name": tool.name, "description": tool.description}
         if eager:
             entry["eager_input_streaming"] = True
-        entry["input_schema"] = input_schema(tool.parameters)
-        if allowance is not None and allowance.admit(tool.parameters):
+        schema = input_schema(tool.parameters)
+        closed = allowance.admit(schema) if allowance is not None else None
+        entry["input_schema"] = schema if closed is None else closed
+        if closed is not None:
             entry["strict"] = True
         if tool.name in deferred:
             entry["defer_loading"] = True
@@ -74,35 +76,54 @@ def input_schema(schema: JsonObject) -> JsonObject:
 
 
 class _Allowance:
-    """Counts strict tools of one request; a schema is admitted unchanged or not at all."""
+    """Counts the strict tools of one request."""
 
     def __init__(self) -> None:
         self._tools = 0
         self._optional = 0
 
-    def admit(self, schema: JsonObject) -> bool:
-        optional = _optional_parameters(schema)
-        if optional is None or self._tools >= STRICT_TOOLS or self._optional + optional > STRICT_OPTIONAL:
-            return False
+    def admit(self, schema: JsonObject) -> JsonObject | None:
+        """The schema as strict mode takes it; None when it is not fit, or the request has its share."""
+        closed = _closed(schema)
+        if closed is None or self._tools >= STRICT_TOOLS:
+            return None
+        optional = _optional(closed)
+        if self._optional + optional > STRICT_OPTIONAL:
+            return None
         self._tools += 1
         self._optional += optional
-        return True
+        return closed
 
 
-def _optional_parameters(schema: Any) -> int | None:
-    """How many parameters are optional; None when strict mode would refuse the schema."""
+def _closed(schema: Any) -> JsonObject | None:
+    """A copy whose objects take no other properties; None when strict mode has no place for the schema."""
     if not isinstance(schema, dict) or not schema.keys() <= _STRICT_KEYWORDS:
         return None
-    children = [*(schema.get("anyOf") or ())]
-    if "items" in schema:
-        children.append(schema["items"])
-    own = 0
+    if not isinstance(schema.get("type", ""), str) or not schema.keys() & {"type", "anyOf", "enum", "const"}:
+        return None
+    copy = dict(schema)
+    children: list[JsonObject | None] = []
     if schema.get("type") == "object":
-        if schema.get("additionalProperties") is not False:
+        if schema.get("additionalProperties", False) is not False:
             return None
-        properties = schema.get("properties") or {}
-        children += properties.values()
-        own = len(properties.keys() - set(schema.get("required") or ()))
-    counts = [_optional_parameters(child) for child in children]
-    known = [count for count in counts if count is not None]
-    return own + sum(known) if len(known) == len(counts) else None
+        copy["additionalProperties"] = False
+        copy["properties"] = {name: _closed(part) for name, part in schema.get("properties", {}).items()}
+        children += copy["properties"].values()
+    if "items" in schema:
+        copy["items"] = _closed(schema["items"])
+        children.append(copy["items"])
+    if "anyOf" in schema:
+        copy["anyOf"] = [_closed(part) for part in schema["anyOf"]]
+        children += copy["anyOf"]
+    return None if any(child is None for child in children) else copy
+
+
+def _optional(schema: JsonObject) -> int:
+    """How many parameters of a closed schema may be left out, on all levels."""
+    properties = schema.get("properties", {})
+    below = [
+        *properties.values(),
+        *schema.get("anyOf", ()),
+        *([schema["items"]] if "items" in schema else []),
+    ]
+    return len(properties.keys() - set(schema.get("required", ()))) + sum(_optional(part) for part in below)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 from typing import Any
 
 import msgspec
@@ -55,9 +56,19 @@ class _Candidate(msgspec.Struct, rename="camel"):
     index: int | None = None
 
 
+class _Counts(msgspec.Struct, rename="camel", gc=False):
+    """Tokens; the prompt's include what came from the cache, the candidates' include no thoughts."""
+
+    prompt_token_count: int | None = None
+    cached_content_token_count: int | None = None
+    tool_use_prompt_token_count: int | None = None
+    candidates_token_count: int | None = None
+    thoughts_token_count: int | None = None
+
+
 class _Chunk(msgspec.Struct, rename="camel"):
     candidates: list[_Candidate] | None = None
-    usage_metadata: dict[str, Any] | None = None
+    usage_metadata: _Counts | None = None
     prompt_feedback: dict[str, Any] | None = None
     model_version: str | None = None
     response_id: str | None = None
@@ -78,6 +89,7 @@ class GoogleReader:
         self._index = -1
         self._thought = False
         self._ids: set[str] = set()
+        self._counts: _Counts | None = None
         self._remark = ""
 
     def feed(self, event: ServerEvent) -> list[BlockEvent]:
@@ -106,6 +118,7 @@ class GoogleReader:
 
     def finish(self) -> list[BlockEvent]:
         """Closing block events. Raises ProviderError for a broken stream, a refusal, a failure."""
+        self._settle()
         raw = self.message.raw_stop_reason
         if raw is None:
             raise ProviderError(
@@ -124,6 +137,7 @@ class GoogleReader:
 
     def abandon(self) -> None:
         """Keeps what is whole after an abort or an error."""
+        self._settle()
         self._growing.abandon()
         self._index = -1
 
@@ -168,6 +182,11 @@ class GoogleReader:
         index, self._index = self._index, -1
         return [self._growing.end(index)]
 
+    def _settle(self) -> None:
+        """The last counts as usage: servers repeat them in every chunk, so they are priced once."""
+        if self._counts is not None:
+            self.message.usage = priced(self._model, _usage_of(self._counts))
+
     def _note(self, chunk: _Chunk) -> None:
         """Ids, usage, and the verdict on a blocked prompt."""
         if chunk.response_id and self.message.response_id is None:
@@ -175,7 +194,7 @@ class GoogleReader:
         if chunk.model_version and chunk.model_version != self._model.id:
             self.message.response_model = chunk.model_version
         if chunk.usage_metadata is not None:
-            self.message.usage = priced(self._model, usage_of(chunk.usage_metadata))
+            self._counts = chunk.usage_metadata
         blocked = (chunk.prompt_feedback or {}).get("blockReason")
         if isinstance(blocked, str) and blocked != "BLOCKED_REASON_UNSPECIFIED":
             self.message.raw_stop_reason = blocked
@@ -184,12 +203,11 @@ class GoogleReader:
             raise ProviderError(f"{text}: {said}" if said else f"{text}.", "refusal", code=blocked)
 
 
-def usage_of(counts: Mapping[str, Any]) -> Usage:
-    """Tokens from `usageMetadata`; costs are zero. The prompt's count includes what came from the cache."""
-    cached = _number(counts.get("cachedContentTokenCount"))
-    prompt = _number(counts.get("promptTokenCount")) + _number(counts.get("toolUsePromptTokenCount"))
-    thoughts = _number(counts.get("thoughtsTokenCount"))
-    output = _number(counts.get("candidatesTokenCount")) + thoughts
+def _usage_of(counts: _Counts) -> Usage:
+    cached = _number(counts.cached_content_token_count)
+    prompt = _number(counts.prompt_token_count) + _number(counts.tool_use_prompt_token_count)
+    thoughts = _number(counts.thoughts_token_count)
+    output = _number(counts.candidates_token_count) + thoughts
     fresh = max(prompt - cached, 0)
     return Usage(
         input=fresh,
@@ -224,12 +242,19 @@ def _lenient(data: bytes, model: Model) -> _Chunk:
         return _Chunk()
     return _Chunk(
         candidates=[_candidate(item) for item in _items(value.get("candidates"))],
-        usage_metadata=_object(value.get("usageMetadata")),
+        usage_metadata=_counts(value.get("usageMetadata")),
         prompt_feedback=_object(value.get("promptFeedback")),
         model_version=_text(value.get("modelVersion")),
         response_id=_text(value.get("responseId")),
         error=value.get("error"),
     )
+
+
+def _counts(value: object) -> _Counts | None:
+    if not isinstance(value, dict):
+        return None
+    fields = msgspec.structs.fields(_Counts)
+    return _Counts(**{field.name: _number(value.get(field.encode_name)) for field in fields})
 
 
 def _candidate(value: dict[str, Any]) -> _Candidate:
@@ -267,4 +292,5 @@ def _text(value: object) -> str | None:
 
 
 def _number(value: object) -> int:
-    return int(value) if isinstance(value, int | float) and value > 0 else 0
+    """A count that may be missing, a float or nonsense."""
+    return int(value) if isinstance(value, int | float) and 0 < value < inf else 0
