@@ -43,20 +43,43 @@ Foreign = Literal["text", "drop"]
 """What becomes of the thinking of another model."""
 
 
+def plain_ids(allowed: str = "a-zA-Z0-9_-", length: int = 64, *, keep_own: bool = True) -> CallIds:
+    """Ids of characters in the regex class `allowed`, at most `length` long.
+
+    With `keep_own` an id that this model's server made is repeated as it is, whatever it looks like.
+    """
+    outside = re.compile(f"[^{allowed}]")
+
+    def make(original: str, attempt: int, own: bool) -> str:
+        if own and keep_own and attempt == 0 and original:
+            return original
+        base = outside.sub("_", original.partition("|")[0]) or "call"
+        suffix = f"_{attempt}" if attempt else ""
+        return base[: length - len(suffix)] + suffix
+
+    return make
+
+
+PLAIN_IDS = plain_ids()
+"""Ids as most protocols take them."""
+
+
 def prepare(
     messages: Sequence[Message],
     model: Model,
     *,
-    call_ids: CallIds,
+    call_ids: CallIds = PLAIN_IDS,
     foreign_thinking: Foreign = "text",
     later_system: bool = False,
+    later_tools: bool = False,
     block_images: bool = False,
 ) -> list[Message]:
     """The messages to send to `model`.
 
     At most one system message leads: its content is the prompt as text, its `tools_added` all tools in
     force at the end. Later ones are folded into it, unless `later_system`: then they stay in place, text
-    only. Each call is followed by its one result. Other models' signatures are gone, failed answers too.
+    only, or with `later_tools` with the tools they add and remove. Each call is followed by its one
+    result. Other models' signatures are gone, failed answers too.
     """
     bare = _without_images(messages, model, block_images)
     rest: list[Message] = []
@@ -73,29 +96,12 @@ def prepare(
                     rest.append(answer)
             case ToolResultMessage():
                 rest.append(_result(message, ids))
-    return _system_first(rest, later_system)
+    return _system_first(rest, later_system, later_system and later_tools)
 
 
 def is_own(message: AssistantMessage, model: Model) -> bool:
     """Whether `model` itself wrote the answer, so that its signatures may be replayed."""
     return (message.api, message.provider, message.model) == (model.api, model.provider, model.id)
-
-
-def plain_ids(allowed: str = "a-zA-Z0-9_-", length: int = 64, *, keep_own: bool = True) -> CallIds:
-    """Ids of characters in the regex class `allowed`, at most `length` long.
-
-    With `keep_own` an id that this model's server made is repeated as it is, whatever it looks like.
-    """
-    outside = re.compile(f"[^{allowed}]")
-
-    def make(original: str, attempt: int, own: bool) -> str:
-        if own and keep_own and attempt == 0 and original:
-            return original
-        base = outside.sub("_", original.partition("|")[0]) or "call"
-        suffix = f"_{attempt}" if attempt else ""
-        return base[: length - len(suffix)] + suffix
-
-    return make
 
 
 class _Ids:
@@ -215,8 +221,8 @@ def _replaced(message: Message, reason: str) -> Message:
     return msgspec.structs.replace(message, content=content)
 
 
-def _system_first(messages: list[Message], later_system: bool) -> list[Message]:
-    """One leading system message, or none; later ones folded into it or reduced to their text."""
+def _system_first(messages: list[Message], later_system: bool, later_tools: bool) -> list[Message]:
+    """One leading system message, or none; later ones folded into it, or reduced to their text and tools."""
     opening = next((n for n, m in enumerate(messages) if not isinstance(m, SystemMessage)), len(messages))
     end = replay(messages)
     start = replay(messages[:opening]) if later_system else end
@@ -224,9 +230,11 @@ def _system_first(messages: list[Message], later_system: bool) -> list[Message]:
     for message in messages[opening:]:
         if not isinstance(message, SystemMessage):
             rest.append(message)
+        elif later_tools and (message.tools_added or message.tools_removed):
+            rest.append(msgspec.structs.replace(message, content=_patch_text(message), sections=None))
         elif later_system and (text := _patch_text(message)):
             rest.append(SystemMessage(content=text, timestamp=message.timestamp))
-    leading = _leading(start, end, messages[0].timestamp if messages else 0)
+    leading = _leading(start, start if later_tools else end, messages[0].timestamp if messages else 0)
     return [leading, *rest] if leading else rest
 
 

@@ -33,6 +33,6 @@ def priced(model: Model, usage: Usage) -> Usage:
 
 
 def rates(pricing: Pricing, input_tokens: int) -> Pricing | CostTier:
-    """The prices for a request of that much input: the tier with the highest threshold below it, else base."""
+    """The prices for that much input: the tier of the highest threshold below it, or the base."""
     passed = [tier for tier in pricing.tiers if input_tokens > tier.input_tokens_above]
     return max(passed, key=lambda tier: tier.input_tokens_above) if passed else pricing
