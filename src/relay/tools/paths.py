@@ -101,9 +101,11 @@ def _literal(written: str, cwd: Path) -> Iterator[Path]:
         yield cwd / written
 
 
-async def explain_missing(error: OSError, written: str, path: Path, operations: Operations) -> ToolError:
-    """As `explain`, for reading: where `path` does not exist, names like it in its directory are given."""
-    plain = explain(error, written, "read")
+async def explain_missing(
+    error: OSError, written: str, path: Path, operations: Operations, *, action: str = "read"
+) -> ToolError:
+    """As `explain`, for files that must exist: where `path` does not exist, names like it in its directory are given."""
+    plain = explain(error, written, action)
     if error.errno == errno.EISDIR:
         return ToolError(f"{plain} Use ls to see what is in it.")
     if error.errno != errno.ENOENT:
@@ -113,7 +115,7 @@ async def explain_missing(error: OSError, written: str, path: Path, operations: 
     except OSError:
         return ToolError(f"{plain} Its directory does not exist, either.")
     names = {entry.name.lower(): entry.name for entry in entries[:COMPARED]}
-    near = [names[name] for name in get_close_matches(path.name.lower(), names, n=3)]
+    near = [names[name] for name in get_close_matches(path.name.lower(), names, n=3, cutoff=0.7)]
     return ToolError(f"{plain} Its directory has {', '.join(near)}." if near else str(plain))
 
 
