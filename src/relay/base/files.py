@@ -57,6 +57,8 @@ def parse_json(text: str, path: Path) -> Any:
         raise JsonFileError(path, line, column, f"{error.word} is not a JSON value") from error
     except RecursionError as error:
         raise JsonFileError(path, 1, 1, "the brackets are nested too deeply") from error
+    except ValueError as error:  # Python refuses to read whole numbers of more than 4,300 digits
+        raise JsonFileError(path, 1, 1, "a number has too many digits") from error
 
 
 def write_atomic(path: Path, data: bytes | str, *, mode: int | None = None) -> None:
