@@ -16,6 +16,7 @@ from relay.ai.wire.anthropic_messages import ADAPTER, endpoint, think
 from relay.ai.wire.anthropic_messages_tools import input_schema
 from relay.ai.wire.base import CallOptions, WireRequest
 from tests.ai.wire import cases
+from tests.ai.wire.snapshots import check_bodies
 
 MODEL = Model(
     id="claude-test",
@@ -83,6 +84,13 @@ def test_every_case_is_a_valid_request(name: str, thinking: str) -> None:
     assert not open_calls
     assert "FOREIGN" not in str(body)
     assert str(body).count("cache_control") <= 4
+
+
+def test_bodies_are_the_recorded_ones() -> None:
+    check_bodies(
+        "anthropic-messages",
+        {name: request(case(name), thinking="medium").body for name in cases.CASE_NAMES},
+    )
 
 
 def test_a_plain_request() -> None:
@@ -182,6 +190,17 @@ def test_adaptive_thinking(level: str, effort: str) -> None:
 
 def test_without_reasoning_nothing_is_said_about_thinking() -> None:
     assert "thinking" not in build(case("no_system"), replace(MODEL, reasoning=False), thinking="high")
+
+
+def test_a_budget_is_not_switched_on_amid_calls_made_without_thinking() -> None:
+    assert build(case("tool_call_only"), thinking="high")["thinking"] == {"type": "disabled"}
+    assert "anthropic-beta" not in request(case("tool_call_only"), thinking="high").headers
+    for name in ("thinking_signed", "tool_call"):  # thought before; at a new prompt
+        assert build(case(name), thinking="high")["thinking"]["type"] == "enabled"
+    adaptive = with_compat(forceAdaptiveThinking=True)
+    assert (
+        build(case("tool_call_only", adaptive), adaptive, thinking="high")["thinking"]["type"] == "adaptive"
+    )
 
 
 def test_thinking_that_cannot_be_switched_off_takes_the_lowest_level() -> None:

@@ -14,6 +14,7 @@ from relay.ai.wire.base import CallOptions, WireRequest
 from relay.ai.wire.google_generative_ai import ADAPTER, endpoint, thinking_config
 from relay.ai.wire.google_generative_ai_schema import clean_schema
 from tests.ai.wire import cases
+from tests.ai.wire.snapshots import check_bodies
 
 MODEL = Model(
     id="gemini-3-flash",
@@ -70,6 +71,13 @@ def test_every_case_is_a_valid_request(name: str, model: Model) -> None:
         open_calls = [part["functionCall"]["name"] for part in content["parts"] if "functionCall" in part]
     assert not open_calls
     assert "FOREIGN" not in str(body)
+
+
+def test_bodies_are_the_recorded_ones() -> None:
+    check_bodies(
+        "google-generative-ai",
+        {name: request(case(name), thinking="medium").body for name in cases.CASE_NAMES},
+    )
 
 
 def test_a_plain_request() -> None:

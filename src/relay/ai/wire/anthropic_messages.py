@@ -10,7 +10,7 @@ from relay.ai.convert import plain_ids, prepare
 from relay.ai.model import Model, clamp_thinking
 from relay.ai.prompt import replay
 from relay.ai.types import JsonObject, Message, SystemMessage, ThinkingLevel
-from relay.ai.wire.anthropic_messages_build import Conversation, Effort, converse
+from relay.ai.wire.anthropic_messages_build import Conversation, Effort, began_unthought, converse
 from relay.ai.wire.anthropic_messages_read import AnthropicReader
 from relay.ai.wire.base import CallOptions, StreamReader, WireAdapter, WireRequest
 from relay.ai.wire.openai_common import ATTRIBUTION, affinity, is_openrouter
@@ -70,6 +70,12 @@ class AnthropicMessages:
         changes = changes and bool(replay(takewhile(_is_system, messages)).tools)
         ready = prepare(messages, model, call_ids=IDS, later_system=inside, later_tools=changes)
         talk = converse(ready, model, _told_effort(model, thinking))
+        if (
+            thinking.config is not None
+            and "budget_tokens" in thinking.config
+            and began_unthought(talk.messages)
+        ):
+            thinking = thinking._replace(config={"type": "disabled"})
         body = _body(model, options, thinking, talk)
         betas = [*_betas(model, body), *talk.betas]
         return WireRequest(url=endpoint(model.base_url), headers=_headers(model, options, betas), body=body)

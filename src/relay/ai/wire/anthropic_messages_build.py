@@ -63,6 +63,21 @@ def converse(messages: Sequence[Message], model: Model, effort: Effort | None) -
     return Conversation(prompt.text, wire, tools, told.base, betas)
 
 
+def began_unthought(messages: Sequence[JsonObject]) -> bool:
+    """Whether the request stands amid calls that were made without any thinking, by this model or another.
+
+    The API refuses to switch a thinking budget on before the next prompt of the user then.
+    """
+    answers: list[JsonObject] = []
+    for message in reversed(messages):
+        if message["role"] == "assistant":
+            answers.append(message)
+        elif message["role"] == "user" and message["content"][0]["type"] != "tool_result":
+            break
+    kinds = {block["type"] for answer in answers for block in answer["content"]}
+    return bool(kinds) and kinds.isdisjoint({"thinking", "redacted_thinking"})
+
+
 class _Told:
     """Walks the conversation once; what a system message says waits for the place where it may stand.
 
