@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
@@ -10,6 +11,7 @@ import msgspec
 from relay.agent.tool import ToolCallContext, ToolError, ToolResult
 from relay.ai.types import JsonObject, TextContent, ToolSpec
 from relay.base.processes import ProcessInfo, ProcessTracker, signal_name
+from relay.tools.arguments import text_argument
 from relay.tools.shell import Shell, ShellOutcome, find_shell, parse_timeout, run_shell
 from relay.tools.shell_output import Snapshot
 from relay.tools.truncate import MAX_BYTES, MAX_LINES, format_size
@@ -32,6 +34,8 @@ class ShellOptions(msgspec.Struct, frozen=True, kw_only=True):
     shell_path: str | None = None
     command_prefix: str | None = None
     environment: Callable[[], Mapping[str, str]] = no_environment
+    output_folder: str | None = None
+    """Where files with long outputs go; None is the system's folder for temporary files."""
 
 
 def prefixed(command: str, prefix: str | None) -> str:
@@ -57,15 +61,14 @@ def shell_parameters(language: str) -> JsonObject:
 class BashTool:
     """Runs a command through the user's Bash."""
 
-    execution: Literal["parallel", "sequential"] = "parallel"
+    hint = "run shell commands: builds, tests, git, file management"
+    rules: tuple[str, ...] = ()
+    execution: Literal["parallel"] = "parallel"
 
-    def __init__(self, cwd: str, options: ShellOptions) -> None:
-        self._cwd = cwd
+    def __init__(self, cwd: Path, options: ShellOptions) -> None:
+        self._cwd = str(cwd)
         self._options = options
-
-    @property
-    def spec(self) -> ToolSpec:
-        return ToolSpec(
+        self.spec = ToolSpec(
             name="bash",
             description=(
                 "Run a Bash command in the working directory. Gives back stdout and stderr as one text; of "
@@ -75,20 +78,12 @@ class BashTool:
             parameters=shell_parameters("Bash"),
         )
 
-    @property
-    def hint(self) -> str:
-        return "run shell commands: builds, tests, git, file management"
-
-    @property
-    def rules(self) -> tuple[str, ...]:
-        return ()
-
     def path_written(self, arguments: dict[str, Any]) -> str | None:
         return None
 
     async def run(self, arguments: dict[str, Any], context: ToolCallContext) -> ToolResult:
         shell = find_shell(self._options.shell_path)
-        command = prefixed(arguments["command"], self._options.command_prefix)
+        command = prefixed(text_argument(arguments, "command"), self._options.command_prefix)
         return await run_tool_command(
             command, arguments.get("timeout"), shell, self._cwd, self._options, context=context
         )
@@ -118,6 +113,7 @@ async def run_tool_command(
         time_limit=time_limit,
         environment=options.environment(),
         on_update=update,
+        output_folder=options.output_folder,
     )
     return _result(outcome, time_limit)
 

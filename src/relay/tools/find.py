@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+from pathlib import Path
 from typing import Any, Literal
 
 from relay.agent.tool import ToolCallContext, ToolError, ToolResult
 from relay.ai.types import JsonObject, TextContent, ToolSpec
+from relay.tools.arguments import count_argument, text_argument
 from relay.tools.globs import literal_end, path_matcher, search_root, shown_name
-from relay.tools.ripgrep import Ripgrep, first_lines, truncation_details, whole_number
+from relay.tools.ripgrep import Ripgrep, first_lines, truncation_details
 from relay.tools.truncate import MAX_BYTES, format_size, truncate_head
 
 DEFAULT_LIMIT = 1000
@@ -22,14 +24,13 @@ of at most this many files, and in any tree before saying that nothing matches."
 class FindTool:
     """Lists files and directories whose name or path matches a glob."""
 
-    execution: Literal["parallel", "sequential"] = "parallel"
+    hint = "find files by glob pattern (ignore files respected)"
+    rules: tuple[str, ...] = ()
+    execution: Literal["parallel"] = "parallel"
 
-    def __init__(self, cwd: str) -> None:
-        self._cwd = cwd
-
-    @property
-    def spec(self) -> ToolSpec:
-        return ToolSpec(
+    def __init__(self, cwd: Path) -> None:
+        self._cwd = str(cwd)
+        self.spec = ToolSpec(
             name="find",
             description=(
                 "Find files and directories by glob. A pattern without a slash is compared with names "
@@ -40,21 +41,13 @@ class FindTool:
             parameters=_PARAMETERS,
         )
 
-    @property
-    def hint(self) -> str:
-        return "find files by glob pattern (ignore files respected)"
-
-    @property
-    def rules(self) -> tuple[str, ...]:
-        return ()
-
     def path_written(self, arguments: dict[str, Any]) -> str | None:
         return None
 
     async def run(self, arguments: dict[str, Any], context: ToolCallContext) -> ToolResult:
         root = _directory(search_root(self._cwd, arguments.get("path")))
-        limit = max(1, whole_number(arguments.get("limit"), DEFAULT_LIMIT))
-        listing = _Listing(_relative_pattern(arguments["pattern"], root))
+        limit = count_argument(arguments, "limit") or DEFAULT_LIMIT
+        listing = _Listing(_relative_pattern(text_argument(arguments, "pattern"), root))
         async with Ripgrep(("--files", "--null", "--", "./"), root) as rg:
             async for batch in rg.records(b"\0"):
                 listing.take(batch)

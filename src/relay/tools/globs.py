@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 from relay.agent.tool import ToolError
+from relay.tools.local import LocalOperations
+from relay.tools.paths import locate
 
 
 def path_matcher(pattern: str) -> Callable[[str], object]:
@@ -119,9 +122,9 @@ def shown_name(name: bytes) -> str:
     return "".join(char if ord(char) >= 32 and char != "\x7f" else repr(char)[1:-1] for char in text)
 
 
-def search_root(cwd: str, path: str | None) -> str:
-    """The absolute path a search starts at: `path` as the model gave it, from `cwd`. Raises ToolError."""
-    root = os.path.normpath(os.path.join(cwd, os.path.expanduser(path or ".")))
+def search_root(cwd: str, written: str | None) -> str:
+    """The absolute path a search starts at: `written` as the model gave it. Raises ToolError if missing."""
+    root = str(locate(written or ".", Path(cwd), LocalOperations()))
     if not os.path.lexists(root):
-        raise ToolError(f"The path {path or '.'} does not exist (looked for {root}).")
+        raise ToolError(f"The path {written or '.'} does not exist (looked for {root}).")
     return root

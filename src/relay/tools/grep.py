@@ -5,19 +5,20 @@ from __future__ import annotations
 import os
 from base64 import b64decode
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
 from relay.agent.tool import ToolCallContext, ToolError, ToolResult
 from relay.ai.types import JsonObject, TextContent, ToolSpec
+from relay.tools.arguments import count_argument, text_argument
 from relay.tools.globs import path_matcher, search_root, shown_name
 from relay.tools.ripgrep import (
     Ripgrep,
     explain_pattern_error,
     first_lines,
     truncation_details,
-    whole_number,
 )
 from relay.tools.shell_output import clean
 from relay.tools.truncate import MAX_BYTES, format_size, truncate_head
@@ -52,14 +53,13 @@ class _Record(msgspec.Struct):
 class GrepTool:
     """Searches files for a regular expression or a literal text."""
 
-    execution: Literal["parallel", "sequential"] = "parallel"
+    hint = "search file contents for patterns (ignore files respected)"
+    rules: tuple[str, ...] = ()
+    execution: Literal["parallel"] = "parallel"
 
-    def __init__(self, cwd: str) -> None:
-        self._cwd = cwd
-
-    @property
-    def spec(self) -> ToolSpec:
-        return ToolSpec(
+    def __init__(self, cwd: Path) -> None:
+        self._cwd = str(cwd)
+        self.spec = ToolSpec(
             name="grep",
             description=(
                 "Search the contents of files for a regular expression (Rust syntax) or a literal text. "
@@ -70,14 +70,6 @@ class GrepTool:
             ),
             parameters=_PARAMETERS,
         )
-
-    @property
-    def hint(self) -> str:
-        return "search file contents for patterns (ignore files respected)"
-
-    @property
-    def rules(self) -> tuple[str, ...]:
-        return ()
 
     def path_written(self, arguments: dict[str, Any]) -> str | None:
         return None
@@ -110,6 +102,12 @@ _PARAMETERS: JsonObject = {
 }
 
 
+def _context_lines(arguments: dict[str, Any]) -> int:
+    if arguments.get("context") in (0, "0"):
+        return 0
+    return count_argument(arguments, "context") or 0
+
+
 class _Search(msgspec.Struct, frozen=True, kw_only=True):
     """The arguments of one call, checked. `file` is set when a single file is searched."""
 
@@ -130,7 +128,7 @@ class _Search(msgspec.Struct, frozen=True, kw_only=True):
         alone = not os.path.isdir(root)
         directory = os.path.dirname(root) if alone else root
         prefix = os.path.relpath(directory, cwd)
-        pattern = arguments["pattern"]
+        pattern = text_argument(arguments, "pattern")
         flags = ["--fixed-strings"] if arguments.get("literal") else []
         if arguments.get("ignoreCase"):
             flags.append("--ignore-case")
@@ -143,8 +141,8 @@ class _Search(msgspec.Struct, frozen=True, kw_only=True):
             prefix="" if prefix == "." or prefix.startswith("..") else prefix,
             glob=arguments.get("glob") or None,
             flags=tuple(flags),
-            context=max(0, whole_number(arguments.get("context"), 0)),
-            limit=max(1, whole_number(arguments.get("limit"), DEFAULT_LIMIT)),
+            context=_context_lines(arguments),
+            limit=count_argument(arguments, "limit") or DEFAULT_LIMIT,
         )
 
     def options(self) -> list[str]:

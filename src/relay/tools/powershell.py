@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 from typing import Any, Literal
 
 from relay.agent.tool import ToolCallContext, ToolError, ToolResult
 from relay.ai.types import ToolSpec
+from relay.tools.arguments import text_argument
 from relay.tools.bash import ShellOptions, run_tool_command, shell_parameters
 from relay.tools.shell import Shell
 from relay.tools.truncate import MAX_BYTES, MAX_LINES
@@ -39,15 +41,14 @@ def find_powershell() -> Shell | None:
 class PowerShellTool:
     """Runs a command through PowerShell."""
 
-    execution: Literal["parallel", "sequential"] = "parallel"
+    hint = "run PowerShell commands"
+    rules: tuple[str, ...] = ()
+    execution: Literal["parallel"] = "parallel"
 
-    def __init__(self, cwd: str, options: ShellOptions) -> None:
-        self._cwd = cwd
+    def __init__(self, cwd: Path, options: ShellOptions) -> None:
+        self._cwd = str(cwd)
         self._options = options
-
-    @property
-    def spec(self) -> ToolSpec:
-        return ToolSpec(
+        self.spec = ToolSpec(
             name="powershell",
             description=(
                 "Run a PowerShell command in the working directory. Gives back all streams as one text; of "
@@ -57,14 +58,6 @@ class PowerShellTool:
             parameters=shell_parameters("PowerShell"),
         )
 
-    @property
-    def hint(self) -> str:
-        return "run PowerShell commands"
-
-    @property
-    def rules(self) -> tuple[str, ...]:
-        return ()
-
     def path_written(self, arguments: dict[str, Any]) -> str | None:
         return None
 
@@ -72,7 +65,7 @@ class PowerShellTool:
         shell = find_powershell()
         if shell is None:
             raise ToolError(NOT_FOUND)
-        command = _UTF8 + arguments["command"] + _EXIT
+        command = _UTF8 + text_argument(arguments, "command") + _EXIT
         return await run_tool_command(
             command, arguments.get("timeout"), shell, self._cwd, self._options, context=context
         )

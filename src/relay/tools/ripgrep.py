@@ -11,7 +11,7 @@ import sysconfig
 import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
-from typing import IO, Any
+from typing import IO
 
 from relay.agent.tool import ToolError
 from relay.ai.types import JsonObject
@@ -140,24 +140,14 @@ def _error_column(errors: str, pattern: str) -> int | None:
         return None
     # rg shows the pattern behind four blanks and inside a group of its own, "(?:" in front.
     column = len(caret.group()) - 1 - 4 - 3
-    if 0 <= column <= len(pattern):
+    if 0 <= column <= len(pattern) and "unopened group" not in errors:
         return column
-    # A group without end is blamed on rg's own group; Python's parser names the real one.
+    # An unpaired bracket is blamed on rg's own group; Python's parser names the real one.
     try:
         re.compile(pattern)
     except re.error as error:
         return error.pos
     return None
-
-
-def whole_number(value: Any, default: int) -> int:
-    """A count given as a number or its text; `default` for None. Raises ToolError for anything else."""
-    if value is None:
-        return default
-    try:
-        return int(float(value))
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ToolError(f"{value!r} is not a whole number.") from error
 
 
 def truncation_details(total_lines: int, total_bytes: int, lines: int, size: int) -> JsonObject:

@@ -113,13 +113,14 @@ async def run_shell(
     environment: Mapping[str, str] | None = None,
     on_update: Callable[[Snapshot], None] | None = None,
     on_text: Callable[[str], None] | None = None,
+    output_folder: str | None = None,
 ) -> ShellOutcome:
     """Runs `command` to its end with an empty stdin, in `cwd`, with `environment` added to Relay's own.
 
     `on_update` gets the shown part of the output at most ten times a second and once after the last byte,
     also when the task is cancelled; `on_text` gets every piece of the output once, as clean text.
     Reaching `time_limit` (seconds) or a cancellation stops every process of the command first. Raises
-    ToolError when the command cannot be started.
+    ToolError when the command cannot be started. `output_folder` is where the file of a long output goes.
     """
     arguments, script = _command_line(command, shell)
     try:
@@ -133,7 +134,8 @@ async def run_shell(
             os.close(writing)
         tracker.add(tree)
         try:
-            return await _Run(tree, reading, on_update, on_text).until_end(time_limit)
+            run = _Run(tree, reading, on_update, on_text, output_folder=output_folder)
+            return await run.until_end(time_limit)
         finally:
             tracker.remove(tree)
     finally:
@@ -200,6 +202,8 @@ class _Run:
         pipe: int,
         on_update: Callable[[Snapshot], None] | None,
         on_text: Callable[[str], None] | None,
+        *,
+        output_folder: str | None,
     ) -> None:
         self._tree = tree
         self._pipe = pipe
@@ -207,7 +211,7 @@ class _Run:
         self._on_text = on_text
         self._text = CleanStream()
         self._loop = asyncio.get_running_loop()
-        self._output = OutputBuffer(self._pause)
+        self._output = OutputBuffer(self._pause, output_folder)
         self._ended = asyncio.Event()
         self._reading = True
         self._timer: asyncio.TimerHandle | None = None

@@ -82,9 +82,10 @@ class OutputBuffer:
     """Collects the bytes of one command; memory stays bounded however much comes.
 
     `on_full` is called with True when reading should pause for the disk and with False when it may go on.
+    The file is made in `folder` (None: the system's folder for temporary files).
     """
 
-    def __init__(self, on_full: Callable[[bool], None]) -> None:
+    def __init__(self, on_full: Callable[[bool], None], folder: str | None = None) -> None:
         self.total_bytes = 0
         self._newlines = 0
         self._ends_in_newline = True
@@ -92,6 +93,7 @@ class OutputBuffer:
         self._kept_bytes = 0
         self._spill: SpillFile | None = None
         self._on_full = on_full
+        self._folder = folder
 
     def feed(self, piece: bytes) -> None:
         """Takes the next bytes (not empty). Must run on the event loop."""
@@ -103,7 +105,7 @@ class OutputBuffer:
         if self._spill is not None:
             self._spill.feed(piece)
         elif self.total_bytes > MAX_BYTES or self.total_lines > MAX_LINES:
-            self._spill = SpillFile(self._on_full)
+            self._spill = SpillFile(self._on_full, self._folder)
             self._spill.feed(b"".join(self._kept))
         while self._spill is not None and self._kept_bytes - len(self._kept[0]) >= KEPT_BYTES:
             self._kept_bytes -= len(self._kept.popleft())
@@ -162,7 +164,7 @@ class SpillFile:
     A full disk ends the writing and is told in `problem`; the command goes on.
     """
 
-    def __init__(self, on_full: Callable[[bool], None]) -> None:
+    def __init__(self, on_full: Callable[[bool], None], folder: str | None) -> None:
         self.path: str | None = None
         self.problem: str | None = None
         self._pending: list[bytes] = []
@@ -172,9 +174,9 @@ class SpillFile:
         self._paused = False
         self._fd = -1
         try:
-            self._fd, self.path = tempfile.mkstemp(prefix="relay-bash-", suffix=".log")
+            self._fd, self.path = tempfile.mkstemp(prefix="relay-bash-", suffix=".log", dir=folder)
         except OSError as error:
-            self.problem = f"no file could be made in {tempfile.gettempdir()}: {error.strerror}"
+            self.problem = f"no file could be made in {folder or tempfile.gettempdir()}: {error.strerror}"
 
     def feed(self, piece: bytes) -> None:
         """Queues bytes for the file."""
