@@ -98,7 +98,7 @@ class SessionLog:
             file.close()
             raise
         header = loaded.header or new_header(cwd, None, None)
-        log = cls(msgspec.structs.replace(header, version=VERSION), path, file, report)
+        log = cls(msgspec.structs.replace(header, version=max(VERSION, header.version)), path, file, report)
         if loaded.blank:
             log._store.begin(encode_entry(log.header))
         log._install(loaded)

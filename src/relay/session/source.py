@@ -64,22 +64,22 @@ class Loaded(msgspec.Struct):
     """The file holds nothing but line ends: a session may still begin in it."""
 
 
-def load(handle: int, size: int) -> Loaded:
+def load(handle: int, size: int, *, small: int = SMALL, block: int = BLOCK) -> Loaded:
     """Reads the first `size` bytes of an open file in the cheaper way. Raises OSError."""
-    if size > SMALL:
+    if size > small:
         header = read_head(handle)
         if header is not None and header.version >= VERSION:
-            records = _read_tail(handle, size)
+            records = _read_tail(handle, size, block)
             if records is not None:
                 return Loaded(header, records, size, complete=False)
-    return read_all(handle, size)
+    return read_all(handle, size, block=block)
 
 
-def read_all(handle: int, size: int) -> Loaded:
+def read_all(handle: int, size: int, *, block: int = BLOCK) -> Loaded:
     """Reads every line. `header` is None when the first line with text is none. Raises OSError."""
     found = Loaded(None, [], size, damaged=[], blank=True)
     upgrade = Upgrade(VERSION)
-    for number, (start, line) in enumerate(_forward(handle, 0, size), 1):
+    for number, (start, line) in enumerate(_forward(handle, 0, size, block), 1):
         if not line or line.isspace():
             continue
         if found.blank:
@@ -151,16 +151,16 @@ def _read_line(line: bytes, start: int, upgrade: Upgrade) -> Record | None:
     return None if entry is None else Record(entry, start, len(line), text)
 
 
-def _forward(handle: int, start: int, end: int) -> Iterator[tuple[int, bytes]]:
+def _forward(handle: int, start: int, end: int, block: int = BLOCK) -> Iterator[tuple[int, bytes]]:
     """Lines between two offsets with their own offsets; the last one may lack its line end."""
     pieces: list[bytes] = []
     begun = position = start
     while position < end:
-        block = os.pread(handle, min(BLOCK, end - position), position)
-        if not block:
+        data = os.pread(handle, min(block, end - position), position)
+        if not data:
             break
-        position += len(block)
-        *whole, rest = block.split(b"\n")
+        position += len(data)
+        *whole, rest = data.split(b"\n")
         for line in whole:
             if pieces:
                 line = b"".join((*pieces, line))
@@ -173,19 +173,19 @@ def _forward(handle: int, start: int, end: int) -> Iterator[tuple[int, bytes]]:
         yield begun, b"".join(pieces)
 
 
-def _backward(handle: int, end: int) -> Iterator[tuple[int, bytes]]:
+def _backward(handle: int, end: int, block: int) -> Iterator[tuple[int, bytes]]:
     """The same lines, last first."""
     pieces: list[bytes] = []
     position = end
     while position > 0:
-        size = min(BLOCK, position)
+        size = min(block, position)
         position -= size
-        block = os.pread(handle, size, position)
-        first, *whole = block.split(b"\n")
+        data = os.pread(handle, size, position)
+        first, *whole = data.split(b"\n")
         if not whole:
             pieces.append(first)
             continue
-        offset = position + len(block)
+        offset = position + len(data)
         for line in reversed(whole):
             offset -= len(line)
             if pieces:
@@ -197,7 +197,7 @@ def _backward(handle: int, end: int) -> Iterator[tuple[int, bytes]]:
     yield 0, b"".join(reversed(pieces))
 
 
-def _read_tail(handle: int, size: int) -> list[Record] | None:
+def _read_tail(handle: int, size: int, block: int) -> list[Record] | None:
     """The newest branch back to where its context begins, oldest first; None where that needs the whole file.
 
     Lines of other branches are passed over without decoding: they do not hold the id that is looked for.
@@ -206,7 +206,7 @@ def _read_tail(handle: int, size: int) -> list[Record] | None:
     need = _Need()
     wanted: str | None = None
     mark = b""
-    for start, line in _backward(handle, size):
+    for start, line in _backward(handle, size, block):
         if mark not in line:
             continue
         entry = decode_entry(line) if line else None

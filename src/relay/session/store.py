@@ -97,7 +97,11 @@ class Store:
         """The record's line as it stands in the file; None when it is not there."""
         if record.start < 0 or self._file is None:
             return None
-        return self._file.read(record.start, record.size)
+        try:
+            line = self._file.read(record.start, record.size)
+        except OSError:
+            return None
+        return line if len(line) == record.size else None
 
     def read_all(self) -> source.Loaded | None:
         """Everything known to be in the file, read anew."""
