@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from anthropic.types.beta.message_create_params import MessageCreateParamsStreaming as BetaParams
 from anthropic.types.message_create_params import MessageCreateParamsStreaming
+from hypothesis import given
 from msgspec.structs import replace
 from pydantic import TypeAdapter
 
@@ -17,6 +18,7 @@ from relay.ai.wire.anthropic_messages_tools import input_schema
 from relay.ai.wire.base import CallOptions, WireRequest
 from tests.ai.wire import cases
 from tests.ai.wire.snapshots import check_bodies
+from tests.ai.wire.tool_schemas import schemas
 
 MODEL = Model(
     id="claude-test",
@@ -403,3 +405,11 @@ def test_top_level_combinations_are_merged() -> None:
         "properties": {"a": {"type": "string"}, "b": {"type": "string"}, "c": {}},
         "required": ["c"],
     }
+
+
+@given(schemas())
+def test_no_schema_of_a_tool_stops_a_request(schema: JsonObject) -> None:
+    tools = [ToolSpec(name="t", description="d", parameters=schema)]
+    start = SystemMessage(content="", timestamp=1, tools_added=tools)
+    body = build([start, cases.user("a")], with_compat(supportsStrictTools=True))
+    assert body["tools"][0]["input_schema"]["type"] == "object"

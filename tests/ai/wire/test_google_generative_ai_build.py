@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from google.genai import types
+from hypothesis import given
 from msgspec.structs import replace
 
 from relay.ai.model import Model
@@ -15,6 +16,7 @@ from relay.ai.wire.google_generative_ai import ADAPTER, endpoint, thinking_confi
 from relay.ai.wire.google_generative_ai_schema import clean_schema
 from tests.ai.wire import cases
 from tests.ai.wire.snapshots import check_bodies
+from tests.ai.wire.tool_schemas import schemas
 
 MODEL = Model(
     id="gemini-3-flash",
@@ -290,3 +292,10 @@ def test_calls_of_this_model_keep_their_arguments() -> None:
     answer = cases.answer(MODEL, ToolCall(id="1", name="read", arguments={"path": "é", "n": [1, None]}))
     sent = parts(build([cases.user("a"), answer, cases.result("1", "x")]), "model")
     assert sent[0]["functionCall"] == {"name": "read", "args": {"path": "é", "n": [1, None]}, "id": "1"}
+
+
+@given(schemas())
+def test_no_schema_of_a_tool_stops_a_request(schema: JsonObject) -> None:
+    cleaned = clean_schema(schema)
+    assert cleaned["type"] == "object"
+    assert set(cleaned.get("required", ())) <= set(cleaned.get("properties", ()))

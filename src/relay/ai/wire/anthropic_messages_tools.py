@@ -59,20 +59,33 @@ def input_schema(schema: JsonObject) -> JsonObject:
     The variants' properties are merged; only what every one of them requires (any, for allOf) stays required.
     """
     plain = {key: value for key, value in schema.items() if key not in _COMBINED}
-    plain["type"] = "object"
-    properties = dict(plain.get("properties") or {})
-    required = set(plain.get("required") or ())
+    properties, required = dict(_object(plain.get("properties"))), set(_names(plain.get("required")))
+    combined = False
     for keyword in _COMBINED:
-        variants = [variant for variant in schema.get(keyword) or () if isinstance(variant, dict)]
+        variants = [variant for variant in _list(schema.get(keyword)) if isinstance(variant, dict)]
         for variant in variants:
-            for name, value in (variant.get("properties") or {}).items():
+            for name, value in _object(variant.get("properties")).items():
                 properties.setdefault(name, value)
-        demands = [set(variant.get("required") or ()) for variant in variants]
+        demands = [set(_names(variant.get("required"))) for variant in variants]
         if demands:
             required |= set.union(*demands) if keyword == "allOf" else set.intersection(*demands)
-    if not any(keyword in schema for keyword in _COMBINED):
-        return {**plain, "properties": properties}
-    return {**plain, "properties": properties, "required": sorted(required & properties.keys())}
+        combined = combined or keyword in schema
+    merged = {**plain, "type": "object", "properties": properties}
+    if combined or not isinstance(plain.get("required", []), list):
+        merged["required"] = sorted(required & properties.keys())
+    return merged
+
+
+def _object(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _names(value: object) -> list[str]:
+    return [name for name in _list(value) if isinstance(name, str)]
 
 
 class _Allowance:
@@ -107,13 +120,13 @@ def _closed(schema: Any) -> JsonObject | None:
         if schema.get("additionalProperties", False) is not False:
             return None
         copy["additionalProperties"] = False
-        copy["properties"] = {name: _closed(part) for name, part in schema.get("properties", {}).items()}
+        copy["properties"] = {name: _closed(part) for name, part in _object(schema.get("properties")).items()}
         children += copy["properties"].values()
     if "items" in schema:
         copy["items"] = _closed(schema["items"])
         children.append(copy["items"])
     if "anyOf" in schema:
-        copy["anyOf"] = [_closed(part) for part in schema["anyOf"]]
+        copy["anyOf"] = [_closed(part) for part in _list(schema["anyOf"])]
         children += copy["anyOf"]
     return None if any(child is None for child in children) else copy
 
@@ -126,4 +139,6 @@ def _optional(schema: JsonObject) -> int:
         *schema.get("anyOf", ()),
         *([schema["items"]] if "items" in schema else []),
     ]
-    return len(properties.keys() - set(schema.get("required", ()))) + sum(_optional(part) for part in below)
+    return len(properties.keys() - set(_names(schema.get("required")))) + sum(
+        _optional(part) for part in below
+    )

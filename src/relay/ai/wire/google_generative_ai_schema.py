@@ -53,7 +53,7 @@ def _clean(schema: Any) -> JsonObject:
     if "const" in schema and "enum" not in cleaned:
         cleaned["enum"] = [schema["const"]]
     if "definitions" in schema:
-        schema = {**schema, "$defs": {**schema["definitions"], **(schema.get("$defs") or {})}}
+        schema = {**schema, "$defs": {**_object(schema["definitions"]), **_object(schema.get("$defs"))}}
     for key in _MAPS:
         if isinstance(schema.get(key), dict):
             cleaned[key] = {name: _clean(value) for name, value in schema[key].items()}
@@ -80,7 +80,7 @@ def _merged(schema: JsonObject) -> JsonObject:
     for part in (*parts, {key: value for key, value in schema.items() if key != "allOf"}):
         if not isinstance(part, Mapping):
             continue
-        properties = {**(merged.get("properties") or {}), **(part.get("properties") or {})}
+        properties = {**_object(merged.get("properties")), **_object(part.get("properties"))}
         required = dict.fromkeys([*_names(merged.get("required")), *_names(part.get("required"))])
         merged |= part
         if properties:
@@ -88,6 +88,10 @@ def _merged(schema: JsonObject) -> JsonObject:
         if required:
             merged["required"] = list(required)
     return _merged(merged) if "allOf" in merged else merged
+
+
+def _object(value: object) -> JsonObject:
+    return value if isinstance(value, dict) else {}
 
 
 def _names(value: object) -> list[str]:
