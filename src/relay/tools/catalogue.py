@@ -15,7 +15,7 @@ from relay.tools.edit import EditTool
 from relay.tools.find import FindTool
 from relay.tools.grep import GrepTool
 from relay.tools.local import LocalOperations
-from relay.tools.ls import LsTool
+from relay.tools.ls import ListTool
 from relay.tools.powershell import NOT_FOUND, PowerShellTool, find_powershell
 from relay.tools.read import ReadTool
 from relay.tools.write import WriteTool
@@ -42,7 +42,7 @@ def builtin_tools(cwd: Path, options: ToolOptions) -> dict[str, Tool]:
         WriteTool(cwd, files),
         GrepTool(cwd),
         FindTool(cwd),
-        LsTool(cwd, files),
+        ListTool(cwd, files),
     ]
     if find_powershell() is not None:
         tools.append(PowerShellTool(cwd, options.shell))
