@@ -208,14 +208,13 @@ def load_catalog(
 def _changed(provider: Provider, entry: ProviderEntry) -> Provider:
     """`provider` with the fields that `entry` gives it, but for compat and headers, which models get."""
     fields = entry.fields
-    base_url = fields.base_url or provider.base_url
-    endpoints = {
-        sdk: Endpoint(at.api, fields.base_url or at.base_url) for sdk, at in provider.endpoints.items()
-    }
+    own_url = (fields.base_url or "").rstrip("/")
+    base_url = own_url or provider.base_url
+    endpoints = {sdk: Endpoint(at.api, own_url or at.base_url) for sdk, at in provider.endpoints.items()}
     return msgspec.structs.replace(
         provider,
         name=fields.name or provider.name,
-        base_url=base_url.rstrip("/"),
+        base_url=base_url,
         api=fields.api or provider.api,
         endpoints={} if fields.api else endpoints,
         needs=tuple(name for name in provider.needs if f"{{{name}}}" in base_url),

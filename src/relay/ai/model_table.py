@@ -43,8 +43,8 @@ def search_models(models: Sequence[Model], search: str) -> list[Model]:
 
 def count(tokens: int) -> str:
     """`200K`, `16.4K`, `1M`: three digits at most before the unit."""
-    for unit, size in (("M", 1_000_000), ("K", 1_000)):
-        if tokens >= size:
+    for unit, size, least in (("M", 1_000_000, 999_950), ("K", 1_000, 1_000)):
+        if tokens >= least:
             return f"{tokens / size:.1f}".removesuffix(".0") + unit
     return str(tokens)
 

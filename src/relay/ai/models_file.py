@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
@@ -149,7 +150,7 @@ def load_models_file(path: Path, built_in: Mapping[str, Any]) -> ModelsFile:
         )
     except OSError as error:
         return ModelsFile(path=path, problems=[f"{path} cannot be read: {error.strerror or error}."])
-    return _Reader(path, built_in).read(data)
+    return _Reader(path, built_in).read(_with_whole_numbers(data))
 
 
 class _Reader:
@@ -233,8 +234,8 @@ class _Reader:
         try:
             return msgspec.convert(raw, shape)
         except msgspec.ValidationError as error:
-            reason, _, where = str(error).partition(" - at `$")
-            self._report(at + where.rstrip("`"), _plain(reason), left_out)
+            reason, where = _COMPLAINT.fullmatch(str(error)).groups("")  # type: ignore[union-attr]  # matches all
+            self._report(at + where, _plain(reason), left_out)
             return None
 
     def _known_api(self, api: str | None, at: str, left_out: str) -> bool:
@@ -254,6 +255,17 @@ class _Reader:
 
     def _report(self, at: str, reason: str, left_out: str) -> None:
         self._problems.append(f"{self._path}: {at}: {reason}. {left_out} is left out.".replace("?.", "?"))
+
+
+def _with_whole_numbers(value: Any) -> Any:
+    """`value` with 1e5 and 2.0 as the whole numbers that they are in JSON."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, dict):
+        return {key: _with_whole_numbers(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_with_whole_numbers(item) for item in value]
+    return value
 
 
 def _each_has(models: Any, key: str) -> bool:
@@ -279,6 +291,9 @@ def _kind(value: Any) -> str:
     return names.get(type(value), "another kind of value")
 
 
+_COMPLAINT = re.compile(r"(.*?)(?: - at `(?:key` in `)?\$(.*)`)?", re.DOTALL)
+"""What the decoder dislikes, and where below the value it was given."""
+
 _WORDS = {
     "int": "a whole number",
     "float": "a number",
@@ -300,5 +315,5 @@ def _plain(reason: str) -> str:
     if reason.startswith("Object missing required field"):
         return f"{reason.rpartition(' ')[2]} is missing"
     if reason.startswith("Invalid enum value"):
-        return f"{reason.rpartition(' ')[2]} is not among the values of this field"
+        return f"{reason.removeprefix('Invalid enum value ')} is not among the values of this field"
     return reason

@@ -44,10 +44,11 @@ def resolve_model(catalog: Catalog, pattern: str, *, provider: str | None = None
     providers with credentials offer the id.
     """
     known = _provider(catalog, provider) if provider is not None else None
-    for text, level in _readings(pattern):
-        model = _exact(catalog, text, known, has_key)
-        if model is not None:
-            return Choice(model, level)
+    for find in (_exact_in_named, _exact_anywhere):
+        for text, level in _readings(pattern):
+            model = find(catalog, text, known, has_key)
+            if model is not None:
+                return Choice(model, level)
     named, rest = _named_provider(catalog, pattern, known)
     for text, level in _readings(rest):
         model = _similar(catalog, text, named, has_key)
@@ -155,23 +156,33 @@ def _named_provider(catalog: Catalog, pattern: str, known: Provider | None) -> t
     return named, rest if named is not None else pattern
 
 
-def _exact(catalog: Catalog, text: str, known: Provider | None, has_key: HasKey) -> Model | None:
-    """The model of which `text` is the id, with or without its provider. Looks no further than it must."""
+def _exact_in_named(catalog: Catalog, text: str, known: Provider | None, _has_key: HasKey) -> Model | None:
+    """The model of which `text` is the id, in the provider that is given or that it starts with.
+
+    Reads the models of no other provider.
+    """
     named, rest = _named_provider(catalog, text, known)
-    if named is not None and (found := _in_provider(catalog, named, rest)) is not None:
-        return found
+    found = _in_provider(catalog, named, rest) if named is not None else None
+    if found is None and known is not None:
+        found = _in_provider(catalog, known, text)
+    return found
+
+
+def _exact_anywhere(catalog: Catalog, text: str, known: Provider | None, has_key: HasKey) -> Model | None:
+    """The model of which `text` is the whole id, where no provider is given."""
     if known is not None:
-        return _in_provider(catalog, known, text)
+        return None
+    named, _ = _named_provider(catalog, text, None)
     folded = text.casefold()
-    found_in = [model for model in catalog.models() if model.id.casefold() == folded]
-    usable = [model for model in found_in if has_key(model.provider)]
+    found = [model for model in catalog.models() if model.id.casefold() == folded]
+    usable = [model for model in found if has_key(model.provider)]
     if len(usable) > 1:
         raise ProviderError(
             f'Several providers with credentials offer "{text}": {_either([m.key for m in usable])}. '
             "Write one of these, or add --provider.",
             "config",
         )
-    return next(iter(usable or ([] if named else found_in)), None)
+    return next(iter(usable or ([] if named else found)), None)
 
 
 def _in_provider(catalog: Catalog, provider: Provider, id: str) -> Model | None:
@@ -226,9 +237,17 @@ def _made_up(catalog: Catalog, provider: Provider, pattern: str) -> Choice:
 
 
 def _not_found(catalog: Catalog, pattern: str) -> ProviderError:
-    near = _near(catalog.models(), pattern)
+    models = catalog.models()
+    hints = _near(models, pattern)
+    head, slash, _ = pattern.partition("/")
+    if slash and catalog.provider(head) is None:
+        near = near_matches((provider.id for provider in catalog.providers()), head)
+        hints += f' There is no provider "{head}" either' + (f"; {_either(near)} is one." if near else ".")
+    before, colon, level = pattern.rpartition(":")
+    if colon and any(before.casefold() in (m.id.casefold(), m.key.casefold()) for m in models):
+        hints += f' "{level}" is no thinking level; these are {", ".join(THINKING_LEVELS)}.'
     return ProviderError(
-        f'No model matches "{pattern}".{near} `relay --list-models` shows the models that can be used.',
+        f'No model matches "{pattern}".{hints} `relay --list-models` shows the models that can be used.',
         "config",
     )
 
@@ -287,7 +306,8 @@ def _saved_default(
         first = catalog.default_model(known.id) if known else None
         return Choice(first) if first else None
     try:
-        found = _exact(catalog, model, known, has_key)
+        found = _exact_in_named(catalog, model, known, has_key)
+        found = found or _exact_anywhere(catalog, model, known, has_key)
         if found is not None:
             return Choice(found)
         return _made_up(catalog, known, model) if known else None
