@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -48,3 +49,15 @@ async def read_fifo(path: Path) -> str:
     finally:
         loop.remove_reader(fd)
         os.close(fd)
+
+
+def recorded_calls(stream: Path) -> list[dict[str, Any]]:
+    """The arguments of the tool calls in a recorded Chat Completions stream."""
+    pieces: dict[int, str] = {}
+    for line in stream.read_text().splitlines():
+        if not line.startswith("data: {"):
+            continue
+        for choice in json.loads(line.removeprefix("data: "))["choices"]:
+            for piece in choice["delta"].get("tool_calls", ()):
+                pieces[piece["index"]] = pieces.get(piece["index"], "") + piece["function"]["arguments"]
+    return [json.loads(text) for text in pieces.values()]

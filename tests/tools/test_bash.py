@@ -17,7 +17,8 @@ from relay.agent.tool import ToolCallContext, ToolError, ToolResult
 from relay.base.processes import ProcessTracker, list_processes
 from relay.tools.bash import BashTool, ShellOptions
 from relay.tools.shell import find_shell, run_shell
-from tests.tools.calls import call, context, is_alive, read_fifo, text_of
+from tests.shared import shared
+from tests.tools.calls import call, context, is_alive, read_fifo, recorded_calls, text_of
 
 EURO = "\u20ac"
 
@@ -321,3 +322,44 @@ async def test_no_zombie_is_left(bash: BashTool) -> None:
     await call(bash, command="true")
     await failure(bash, command="sleep 300", timeout=0.1)
     assert zombies() == []
+
+
+# Reported by users
+
+
+@pytest.mark.usefixtures("leftovers")
+@pytest.mark.parametrize("name", ["01", "02", "03"])
+async def test_reported_background_children(bash: BashTool, name: str) -> None:
+    (arguments,) = recorded_calls(shared(f"field/inputs/T10/{name}.sse"))
+    async with asyncio.timeout(3):
+        text = await call(bash, **arguments)
+    assert "Still running in the background: " in text
+    assert await call(bash, command="echo next") == "next\n"
+
+
+async def test_reported_characters(bash: BashTool) -> None:
+    texts = []
+    for name in ("01", "02", "03"):
+        (arguments,) = recorded_calls(shared(f"field/inputs/T12/{name}.sse"))
+        texts.append(await call(bash, **arguments))
+    assert texts[0] == "cleanup \u2014 end\n"
+    assert EURO * 17_000 in texts[1] and "\ufffd" not in texts[1]
+    assert texts[2] == "bad \ufffd\ufffd bytes\u2400nul\n"
+
+
+async def test_reported_stubborn_processes(bash: BashTool, tmp_path: Path) -> None:
+    (arguments,) = recorded_calls(shared("field/inputs/T15/01.sse"))
+    error = await asyncio.wait_for(failure(bash, **arguments), 5)
+    assert "timeout of 2 seconds" in str(error)
+    assert not is_alive(int((tmp_path / "kid.pid").read_text()))
+
+
+async def test_reported_abort(bash: BashTool, tmp_path: Path) -> None:
+    (arguments,) = recorded_calls(shared("field/inputs/T15/02.sse"))
+    make_fifo(tmp_path / "kid2.pid")
+    task = asyncio.create_task(bash.run(arguments, context()))
+    kid = int(await read_fifo(tmp_path / "kid2.pid"))
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(task, 5)
+    assert not is_alive(kid)

@@ -9,6 +9,7 @@ import pytest
 
 from relay.agent.tool import ToolError
 from relay.tools.grep import GrepTool
+from relay.tools.ripgrep import find_ripgrep
 from tests.shared import shared
 from tests.tools.calls import call, context, text_of
 
@@ -199,6 +200,23 @@ async def test_missing_paths_and_wrong_numbers(grep: GrepTool, tree: Path) -> No
 async def test_a_name_like_an_option_can_be_searched(grep: GrepTool, tree: Path) -> None:
     write(tree / "-dash.txt", "needle\n")
     assert await call(grep, pattern="needle", path="-dash.txt") == "-dash.txt:1: needle"
+
+
+def test_ripgrep_is_found_beside_python_or_on_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert find_ripgrep().endswith("rg")
+    with pytest.raises(ToolError, match="ripgrep is missing.*pip install"):
+        find_ripgrep(str(tmp_path / "none"))
+    (tmp_path / "rg").touch(0o755)
+    assert find_ripgrep(str(tmp_path / "none")) == str(tmp_path / "rg")
+
+
+async def test_folders_that_cannot_be_read_are_told(grep: GrepTool, tree: Path) -> None:
+    (tree / "loop").symlink_to("loop")
+    assert await call(grep, pattern="zzz9", path="sub") == "No matches found."
+    assert "loop" in await call(grep, pattern="zzz9", path="loop")
 
 
 async def test_no_descriptor_is_left(grep: GrepTool) -> None:

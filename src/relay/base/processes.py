@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import secrets
 import signal
 import subprocess
 import time
@@ -220,7 +219,7 @@ def _add_descendants(found: set[int], table: Mapping[int, ProcessInfo]) -> None:
 
 def new_marker() -> str:
     """A name that no other command has."""
-    return secrets.token_hex(8)
+    return os.urandom(8).hex()
 
 
 def marked_environment(environment: Mapping[str, str], marker: str) -> dict[str, str]:

@@ -25,10 +25,10 @@ COMMON = ("--no-config", "--no-require-git", "--hidden", "--glob", "!.git")
 """Ignore files count outside of Git too; hidden files are searched, Git's own are not."""
 
 
-def find_ripgrep() -> str:
-    """The `rg` installed beside this Python, else the one on PATH. Raises ToolError."""
+def find_ripgrep(folder: str | None = None) -> str:
+    """The `rg` in `folder` (None: where this Python's programs are), else on PATH. Raises ToolError."""
     name = "rg.exe" if os.name == "nt" else "rg"
-    own = os.path.join(sysconfig.get_path("scripts"), name)
+    own = os.path.join(folder or sysconfig.get_path("scripts"), name)
     if os.access(own, os.X_OK):
         return own
     found = shutil.which("rg")
