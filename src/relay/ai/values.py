@@ -14,6 +14,8 @@ from relay.ai.errors import ProviderError
 COMMAND_SECONDS = 60.0
 """A secret manager may ask for a fingerprint first."""
 
+LEAVE_SECONDS = 1.0
+
 _PIECE = re.compile(r"\$(?:([$!])|\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))")
 
 
@@ -81,14 +83,7 @@ class Commands:
 
     async def _run(self, command: str, environ: Mapping[str, str]) -> str | ProviderError:
         try:
-            process = await asyncio.create_subprocess_shell(
-                command,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                env=dict(environ),
-                start_new_session=True,
-            )
+            process = await _start(command, environ)
         except (OSError, ValueError) as error:
             return ProviderError(f"it could not be started: {error}.", "config")
         ended = False
@@ -110,8 +105,34 @@ class Commands:
         return text or ProviderError("it printed nothing.", "config")
 
 
+async def _start(command: str, environ: Mapping[str, str]) -> asyncio.subprocess.Process:
+    """Start the command in a process group of its own.
+
+    Cancelling a creation half-way would leave the group's other processes and its pipes behind, so it is
+    completed first and then taken down.
+    """
+    creation = asyncio.ensure_future(
+        asyncio.create_subprocess_shell(
+            command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=dict(environ),
+            start_new_session=True,
+        )
+    )
+    try:
+        return await asyncio.shield(creation)
+    except asyncio.CancelledError:
+        await _end(await creation)
+        raise
+
+
 async def _end(process: asyncio.subprocess.Process) -> None:
     """Kill what is left of the command's process group, its background children too, and wait for it."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
-    await process.wait()
+    # A process that left the group may hold the pipes open; nobody waits for that one.
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(LEAVE_SECONDS):
+            await process.communicate()
