@@ -9,7 +9,7 @@ from relay.config.document import LedgerRow
 
 LEDGER: dict[str, LedgerRow] = {
     "defaultProjectTrust": LedgerRow(
-        "relay.cli.config_command",
+        "relay.config.startup",
         "tests/cli/test_config_command.py::test_default_project_trust_decides_what_counts",
     ),
 }

@@ -34,7 +34,11 @@ def read_json(path: Path, *, comments: bool = False) -> Any:
     With `comments`, `//` and `/* */` comments and a comma after a last entry are allowed. Raises
     JsonFileError when it does not parse (an empty file too), OSError when it cannot be read.
     """
-    raw = path.read_bytes()
+    return parse_json_bytes(path.read_bytes(), path, comments=comments)
+
+
+def parse_json_bytes(raw: bytes, path: Path, *, comments: bool = False) -> Any:
+    """The plain data of `raw`, which was read from `path`; raises JsonFileError."""
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

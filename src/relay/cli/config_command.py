@@ -14,10 +14,11 @@ from relay.config.errors import ConfigError, UnknownSetting
 from relay.config.layers import SETTINGS_FILE, read_document
 from relay.config.loading import LoadedSettings, load_settings
 from relay.config.lookup import find_setting, near_keys, parse_key
-from relay.config.paths import agent_dir, home_dir, project_dir
+from relay.config.paths import agent_dir, project_dir
 from relay.config.saving import check_value, remove_setting, save_setting
 from relay.config.schema import SECTIONS, SETTINGS
-from relay.config.trust import Trusted, find_gated, load_trust, trust_decision
+from relay.config.startup import decide_trust
+from relay.config.trust import Trusted
 
 USAGE = """\
 Usage:
@@ -132,24 +133,16 @@ def _parse(argv: Sequence[str]) -> _Request:
 
 def _find_place(environ: Mapping[str, str], cwd: Path, request: _Request) -> _Place:
     agent, project = agent_dir(environ), project_dir(cwd)
-    home = home_dir(environ)
-    saved = load_trust(agent)
-    decision = trust_decision(
-        find_gated(cwd, agent_dir=agent, home=home),
-        override=request.approve,
-        saved=saved.find(cwd),
-        default=load_settings(agent, None, trusted=False).settings.default_project_trust,
-        interactive=False,
-    )
     project_file = project / SETTINGS_FILE
-    trusted = isinstance(decision, Trusted)
-    notes = list(saved.problems)
+    answer = decide_trust(cwd, environ, override=request.approve, interactive=False)
+    trusted = isinstance(answer.decision, Trusted) or "local" in request.flags
+    notes = list(answer.problems)
     if project_file.exists() and not trusted and request.approve is None:
         notes.append(f"{project_file} does not count: this project is not trusted. --approve counts it.")
     return _Place(
         user_file=agent / SETTINGS_FILE,
         project_file=project_file,
-        loaded=load_settings(agent, project, trusted=trusted or "local" in request.flags),
+        loaded=load_settings(agent, project, trusted=trusted),
         notes=tuple(notes),
     )
 

@@ -97,7 +97,7 @@ def _insert(text: str, opening: int, members: Sequence[_Member], new: tuple[str,
     name, value = new
     if not members:
         indent = _indent_at(text, opening) + _unit(text)
-        entry = f"{json.dumps(name, ensure_ascii=False)}: {_dump(text, value, indent)}"
+        entry = f"{_plain(name, None)}: {_dump(text, value, indent)}"
         closing = _end_of_value(text, opening) - 1
         lines = _newline(text) + indent + entry + _newline(text) + _indent_at(text, opening)
         return text[: opening + 1] + lines + text[closing:]
@@ -105,7 +105,7 @@ def _insert(text: str, opening: int, members: Sequence[_Member], new: tuple[str,
     first_gap = text[opening + 1 : members[0].start]
     indent = _indent_at(text, last.start)
     gap = _newline(text) + indent if "\n" in first_gap else " "
-    entry = f"{json.dumps(name, ensure_ascii=False)}: {_dump(text, value, indent)}"
+    entry = f"{_plain(name, None)}: {_dump(text, value, indent)}"
     return f"{text[: last.end]},{gap}{entry}{text[last.end :]}"
 
 

@@ -11,13 +11,15 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from relay.base.files import JsonFileError, read_json
+from relay.base.files import JsonFileError, parse_json_bytes
 from relay.config.kinds import Fault, check, show
 from relay.config.resources import Scope
 from relay.config.schema import SECTIONS, SETTINGS
 from relay.config.setting import Setting
 
 SETTINGS_FILE = "settings.json"
+BOM = b"\xef\xbb\xbf"
+"""The byte order mark that some editors put before UTF-8 text."""
 
 
 class Layer(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +42,8 @@ class Document(msgspec.Struct, frozen=True):
 
     data: Mapping[str, Any] | None
     problems: tuple[str, ...] = ()
+    raw: bytes = b""
+    """The bytes from which `data` was read."""
 
 
 def read_document(path: Path) -> Document:
@@ -49,29 +53,24 @@ def read_document(path: Path) -> Document:
         if not stat.S_ISREG(status.st_mode):
             what = "a folder" if stat.S_ISDIR(status.st_mode) else "not an ordinary file"
             return _unusable(f"{path} is {what}; settings are read from a JSON file.")
-        data = read_json(path)
+        raw = path.read_bytes()
+        data = parse_json_bytes(raw, path) if raw.removeprefix(BOM).strip() else {}
     except FileNotFoundError:
         return Document({})
     except JsonFileError as error:
-        return _read_odd(path, error)
+        return _unusable(str(error))
     except OSError as error:
         return _unusable(f"{path} cannot be read: {error.strerror or error}.")
     if not isinstance(data, Mapping):
         return _unusable(f"{path} must hold one object in braces, not {show(data)}.")
-    return Document(data, tuple(_repeated(path)))
-
-
-def _read_odd(path: Path, error: JsonFileError) -> Document:
-    if not path.read_bytes().removeprefix(b"\xef\xbb\xbf").strip():
-        return Document({})
-    return _unusable(str(error))
+    return Document(data, tuple(_repeated(raw, path)), raw)
 
 
 def _unusable(sentence: str) -> Document:
     return Document(None, (f"{sentence} It is left as it is, and its settings are not used until then.",))
 
 
-def _repeated(path: Path) -> Iterator[str]:
+def _repeated(raw: bytes, path: Path) -> Iterator[str]:
     """Names that an object of the file holds twice: legal, but the first value has no effect."""
     names: dict[str, None] = {}
 
@@ -82,7 +81,8 @@ def _repeated(path: Path) -> Iterator[str]:
                 names[name] = None
             seen.add(name)
 
-    json.loads(path.read_bytes().decode("utf-8-sig"), object_pairs_hook=collect)
+    if raw.removeprefix(BOM).strip():
+        json.loads(raw.decode("utf-8-sig"), object_pairs_hook=collect)
     for name in names:
         yield f"{path}: {name} stands there twice in the same object; the last one counts."
 

@@ -20,12 +20,12 @@ PAUSE_S = 0.01
 
 
 @contextlib.contextmanager
-def hold(path: Path) -> Iterator[None]:
+def hold(path: Path, *, patience_s: float = PATIENCE_S) -> Iterator[None]:
     """Keeps other processes and threads out of `path` while its new content is worked out and written.
 
     What is locked is the folder of the real file: no lock file is left behind, and a killed process frees it.
-    Blocks up to five seconds: call it from a thread where that matters. Raises ConfigError after that,
-    OSError when the folder cannot be made or opened.
+    Blocks up to `patience_s` seconds: call it from a thread where that matters. Raises ConfigError after
+    that, OSError when the folder cannot be made or opened.
     """
     folder = Path(os.path.realpath(path)).parent
     folder.mkdir(parents=True, exist_ok=True)
@@ -34,14 +34,14 @@ def hold(path: Path) -> Iterator[None]:
         return
     handle = os.open(folder, os.O_RDONLY)
     try:
-        _wait_for(handle, path)
+        _wait_for(handle, path, patience_s)
         yield
     finally:
         os.close(handle)
 
 
-def _wait_for(handle: int, path: Path) -> None:
-    deadline = time.monotonic() + PATIENCE_S
+def _wait_for(handle: int, path: Path, patience_s: float) -> None:
+    deadline = time.monotonic() + patience_s
     while True:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -49,7 +49,7 @@ def _wait_for(handle: int, path: Path) -> None:
         except BlockingIOError:
             if time.monotonic() > deadline:
                 raise ConfigError(
-                    f"{path} was not changed: another process has held it for {PATIENCE_S:g} seconds. "
+                    f"{path} was not changed: another process has held it for {patience_s:g} seconds. "
                     "Try again, or end that process."
                 ) from None
             time.sleep(PAUSE_S)

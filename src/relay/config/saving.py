@@ -13,12 +13,10 @@ from relay.base.files import write_atomic
 from relay.config.errors import ConfigError
 from relay.config.json_text import NotAnObjectError, remove_value, set_value
 from relay.config.kinds import Kind, OneOf, Record, Table, check
-from relay.config.layers import read_document
+from relay.config.layers import BOM, read_document
 from relay.config.locks import hold
 from relay.config.lookup import find_setting, parse_key
 from relay.config.schema import SETTINGS
-
-BOM = b"\xef\xbb\xbf"
 
 
 def save_setting(path: Path, key: str | Sequence[str], value: Any) -> None:
@@ -104,7 +102,6 @@ def _read_text(path: Path) -> tuple[str, bytes]:
     document = read_document(path)
     if document.data is None:
         raise ConfigError(f"{document.problems[0]} Correct it by hand first; nothing was written.")
-    raw = path.read_bytes() if path.exists() else b""
-    mark = BOM if raw.startswith(BOM) else b""
-    text = raw.removeprefix(BOM).decode("utf-8")
+    mark = BOM if document.raw.startswith(BOM) else b""
+    text = document.raw.removeprefix(BOM).decode("utf-8")
     return (text if text.strip() else "{}\n"), mark
