@@ -71,8 +71,7 @@ _OTHERS: _Families = (
     (r"muse-", _levels("minimal low medium high xhigh"), {}),
 )
 
-FAMILIES = tuple((re.compile(pattern), levels, compat) for pattern, levels, compat in
-                 (*_CLAUDE, *_GPT, *_GEMINI, *_OTHERS))  # fmt: skip
+FAMILIES: _Families = (*_CLAUDE, *_GPT, *_GEMINI, *_OTHERS)
 """(start of an id without its vendor prefix, thinking level map, compat): the first match counts."""
 
 
@@ -80,7 +79,7 @@ def family(model_id: str, api: str) -> tuple[Mapping[str, str | None], Fields]:
     """Thinking level map and compat switches of a reasoning model; both empty for an unknown family."""
     bare = model_id.rpartition("/")[2].lower()
     for pattern, levels, compat in FAMILIES:
-        if pattern.match(bare):
+        if re.match(pattern, bare):
             switches = {} if bare.startswith("claude") and api != "anthropic-messages" else compat
             return levels, switches
     return {}, {}

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import stat
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +44,12 @@ def parse_json_bytes(raw: bytes, path: Path, *, comments: bool = False) -> Any:
         line, column = _position(raw, error.start)
         reason = f"byte 0x{raw[error.start]:02x} is not UTF-8 text; save the file as UTF-8"
         raise JsonFileError(path, line, column, reason) from error
-    return parse_json(_without_comments(text) if comments else text, path)
+    try:
+        return parse_json(text, path)
+    except JsonFileError:
+        if not comments:
+            raise
+    return parse_json(_without_comments(text), path)
 
 
 def parse_json(text: str, path: Path) -> Any:
@@ -76,7 +80,8 @@ def write_atomic(path: Path, data: bytes | str, *, mode: int | None = None) -> N
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700 if mode == PRIVATE else 0o777)
     content = data.encode("utf-8") if isinstance(data, str) else data
     bits = _mode_of(target) if mode is None else mode
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
+    name = str(target.with_name(f".{target.name}.{os.getpid()}-{os.urandom(4).hex()}.tmp"))
+    handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
@@ -110,8 +115,9 @@ def _sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
-_STRING_OR_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"?|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
-_STRING_OR_LAST_COMMA = re.compile(r'"(?:[^"\\\n]|\\.)*"?|,(?=\s*[\]}])', re.DOTALL)
+# Compiled at first use: a program start that meets only plain JSON does not pay for them.
+_STRING_OR_COMMENT = r'(?s)"(?:[^"\\\n]|\\.)*"?|//[^\n]*|/\*.*?(?:\*/|\Z)'
+_STRING_OR_LAST_COMMA = r'(?s)"(?:[^"\\\n]|\\.)*"?|,(?=\s*[\]}])'
 
 
 def _without_comments(text: str) -> str:
@@ -120,7 +126,7 @@ def _without_comments(text: str) -> str:
     def blank(found: re.Match[str]) -> str:
         return found[0] if found[0][0] == '"' else re.sub(r"[^\n]", " ", found[0])
 
-    return _STRING_OR_LAST_COMMA.sub(blank, _STRING_OR_COMMENT.sub(blank, text))
+    return re.sub(_STRING_OR_LAST_COMMA, blank, re.sub(_STRING_OR_COMMENT, blank, text))
 
 
 class _Constant(ValueError):  # never leaves this module
