@@ -430,3 +430,8 @@ def test_thinking_of_an_unknown_field_is_not_invented() -> None:
 )
 def test_addresses(base_url: str, url: str) -> None:
     assert ADAPTER.build(at(base_url), [user("hi")], CallOptions()).url == url
+
+
+def test_blocked_images_are_told_in_text() -> None:
+    assert PNG not in json.dumps(body_of("user_images", block_images=True))
+    assert PNG in json.dumps(body_of("user_images"))

@@ -238,3 +238,8 @@ def test_a_wrong_switch_is_named() -> None:
     with pytest.raises(ProviderError, match="mock/m.*promptCacheKeyMode") as caught:
         built([system(a="b"), user("hi")], with_compat(promptCacheKeyMode="on"))
     assert caught.value.kind == "config"
+
+
+def test_blocked_images_are_told_in_text() -> None:
+    assert PNG not in json.dumps(body_of("user_images", block_images=True))
+    assert PNG in json.dumps(body_of("user_images"))

@@ -24,6 +24,8 @@ class CallOptions(msgspec.Struct, frozen=True, kw_only=True):
     temperature: float | None = None
     session_id: str | None = None
     cache_retention: Literal["none", "short", "long"] = "short"
+    block_images: bool = False
+    """Never send images (`images.blockImages`); a line of text stands for each."""
     attribution: bool = True
     """Send the optional headers that tell the provider which program calls (`enableInstallTelemetry`)."""
 

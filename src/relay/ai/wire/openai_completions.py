@@ -39,6 +39,7 @@ class OpenAICompletions:
             messages,
             model,
             call_ids=call_ids_of(model),
+            block_images=options.block_images,
             later_system=compat.supports_mid_convo_system_messages,
         )
         return WireRequest(

@@ -42,6 +42,7 @@ class OpenAIResponses:
             messages,
             model,
             call_ids=call_ids,
+            block_images=options.block_images,
             later_system=compat.supports_mid_convo_system_messages,
         )
         return WireRequest(
