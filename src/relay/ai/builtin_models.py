@@ -1,6 +1,6 @@
 """Models of the known providers: the data package's file, read lazily, under the overlay that Relay keeps."""
 
-from __future__ import annotations
+# No postponed annotations here: msgspec would have to evaluate each of them at every start.
 
 import importlib.util
 import zlib

@@ -1,6 +1,6 @@
 """models.json: the user's own providers and models, checked entry by entry."""
 
-from __future__ import annotations
+# No postponed annotations here: msgspec would have to evaluate each of them at every start.
 
 import difflib
 import re
@@ -248,9 +248,9 @@ class _Reader:
         """Report a key that is unknown but nearly right; other unknown keys may belong to a newer version."""
         known = {field.encode_name.lower(): field.encode_name for field in msgspec.structs.fields(shape)}
         known |= {name.lower(): name for name in more}
-        for key in raw:
+        for key in (key for key in raw if key not in known.values()):
             near = difflib.get_close_matches(key.lower(), known, 1, 0.85)
-            if near and key not in known.values():
+            if near:
                 self._report(f"{at}.{key}", f"unknown field; did you mean {known[near[0]]}?", "The field")
 
     def _report(self, at: str, reason: str, left_out: str) -> None:
