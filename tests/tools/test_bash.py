@@ -308,7 +308,8 @@ async def test_cancellation_ends_the_whole_tree_and_leaves_the_output(
 
 async def test_a_second_cancellation_still_ends_the_tree(bash: BashTool, tmp_path: Path) -> None:
     make_fifo(tmp_path / "kid")
-    task = asyncio.create_task(bash.run({"command": STUBBORN}, context()))
+    before = len(os.listdir("/proc/self/fd"))
+    task = asyncio.create_task(bash.run({"command": f"seq 9000; {STUBBORN}"}, context()))
     kid = int(await read_fifo(tmp_path / "kid"))
     task.cancel()
     await asyncio.sleep(0)
@@ -316,6 +317,7 @@ async def test_a_second_cancellation_still_ends_the_tree(bash: BashTool, tmp_pat
     with pytest.raises(asyncio.CancelledError):
         await task
     assert not is_alive(kid)
+    assert len(os.listdir("/proc/self/fd")) == before
 
 
 async def test_no_zombie_is_left(bash: BashTool) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from relay.agent.tool import ToolError
 from relay.tools.find import FindTool
 from relay.tools.globs import literal_end, path_matcher, shown_name
+from tests.shared import shared
 from tests.tools.calls import call, context, text_of
 
 FILES = (
@@ -166,3 +167,7 @@ def test_the_cheap_test_never_contradicts_the_real_one(pattern: str, path: str) 
 def test_shown_names_are_one_line() -> None:
     assert shown_name("caf\u00e9 \u20ac.txt".encode()) == "caf\u00e9 \u20ac.txt"
     assert shown_name(b"a\x1b[31m\xff\r\n") == "a\\x1b[31m\\xff\\r\\n"
+
+
+async def test_the_reported_pattern() -> None:
+    assert await call(FindTool(shared("field/inputs/T13")), pattern="-*.txt", path=".") == "-dash.txt"

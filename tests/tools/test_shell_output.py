@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 
@@ -23,6 +24,10 @@ def buffer(folder: Path | None = None) -> OutputBuffer:
 
 def size_of(path: str) -> int:
     return os.path.getsize(path)
+
+
+def remove(path: str) -> None:
+    os.unlink(path)
 
 
 def pieces_of(data: bytes, borders: list[int]) -> list[bytes]:
@@ -110,3 +115,31 @@ async def test_colours_do_not_count_as_text(tmp_path: Path) -> None:
     end = output.snapshot(final=True)
     assert end.text.startswith("x\n") and "\x1b" not in end.text
     assert end.truncation is not None and end.truncation.output_lines == 2000
+
+
+async def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    output = buffer(tmp_path)
+    output.feed(b"x\n" * 3000)
+    path = output.snapshot().full_output_path
+    assert path is not None
+    remove(path)
+    await output.close()
+    output.feed(b"end\n")
+    await output.close()
+    end = output.snapshot(final=True)
+    assert end.full_output_path is None and end.text.endswith("x\nend\n")
+    assert end.full_output_problem is not None and path in end.full_output_problem
+    assert os.listdir(tmp_path) == []
+
+
+async def test_a_writer_that_is_given_up_leaves_no_descriptor(tmp_path: Path) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    output = buffer(tmp_path)
+    output.feed(b"x" * 500_000)
+    closing = asyncio.create_task(output.close())
+    await asyncio.sleep(0)
+    closing.cancel()
+    await output.close()
+    assert len(os.listdir("/proc/self/fd")) == before
+    path = output.snapshot(final=True).full_output_path
+    assert path is not None and size_of(path) == 500_000

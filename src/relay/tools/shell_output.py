@@ -9,7 +9,6 @@ import re
 import tempfile
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 
 from relay.ai.types import Data
 from relay.tools.truncate import MAX_BYTES, MAX_LINES, truncate_tail
@@ -144,7 +143,8 @@ class OutputBuffer:
             output_bytes=end.shown_bytes,
             last_line_partial=partial or end.partial_line,
         )
-        path, problem = (self._spill.path, self._spill.problem) if self._spill else (None, None)
+        problem = self._spill.problem if self._spill else None
+        path = self._spill.path if self._spill and problem is None else None
         return Snapshot(
             text=end.content, truncation=truncation, full_output_path=path, full_output_problem=problem
         )
@@ -161,7 +161,8 @@ def _from_character_border(data: bytes) -> bytes:
 class SpillFile:
     """The file with a command's whole output; written in a worker thread, in order.
 
-    A full disk ends the writing and is told in `problem`; the command goes on.
+    No descriptor stays open between two writes, so a writer may be given up at any time. A full disk ends
+    the writing and is told in `problem`; the command goes on.
     """
 
     def __init__(self, on_full: Callable[[bool], None], folder: str | None) -> None:
@@ -172,15 +173,15 @@ class SpillFile:
         self._writer: asyncio.Task[None] | None = None
         self._on_full = on_full
         self._paused = False
-        self._fd = -1
         try:
-            self._fd, self.path = tempfile.mkstemp(prefix="relay-bash-", suffix=".log", dir=folder)
+            fd, self.path = tempfile.mkstemp(prefix="relay-bash-", suffix=".log", dir=folder)
+            os.close(fd)
         except OSError as error:
             self.problem = f"no file could be made in {folder or tempfile.gettempdir()}: {error.strerror}"
 
     def feed(self, piece: bytes) -> None:
         """Queues bytes for the file."""
-        if self._fd < 0:
+        if self.problem is not None:
             return
         self._pending.append(piece)
         self._pending_bytes += len(piece)
@@ -191,34 +192,31 @@ class SpillFile:
             self._on_full(True)
 
     async def _write_pending(self) -> None:
-        while self._pending and self._fd >= 0:
+        while self._pending and self.problem is None and self.path is not None:
             pieces, self._pending = self._pending, []
             self._pending_bytes = 0
             try:
-                await asyncio.to_thread(_write_all, self._fd, pieces)
+                await asyncio.to_thread(_append, self.path, pieces)
             except OSError as error:
                 self.problem = f"writing {self.path} failed: {error.strerror}"
-                self._close_file()
             if self._paused:
                 self._paused = False
                 self._on_full(False)
         self._writer = None
 
     async def close(self) -> None:
-        """Returns when all that was fed is in the file."""
+        """Returns when all that was fed is in the file; if cancelled, it is still written."""
         if self._writer is not None:
-            await self._writer
-        self._close_file()
-
-    def _close_file(self) -> None:
-        if self._fd >= 0:
-            with suppress(OSError):
-                os.close(self._fd)
-            self._fd = -1
+            await asyncio.shield(self._writer)
 
 
-def _write_all(fd: int, pieces: list[bytes]) -> None:
-    for piece in pieces:
-        view = memoryview(piece)
-        while view:
-            view = view[os.write(fd, view) :]
+def _append(path: str, pieces: list[bytes]) -> None:
+    # Without O_CREAT: a file that someone removed would come back readable for all.
+    fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        for piece in pieces:
+            view = memoryview(piece)
+            while view:
+                view = view[os.write(fd, view) :]
+    finally:
+        os.close(fd)
