@@ -75,6 +75,7 @@ def test_set_and_unset_change_one_file(shell: Shell) -> None:
     assert "does not stand" in shell("unset", "theme")[1]
     assert shell("set", "modelThinkingLevels.openai/gpt-5.4", "high")[0] == 0
     assert shell("get", "modelThinkingLevels.openai/gpt-5.4")[1].startswith('"high"')
+    assert shell("get", "modelThinkingLevels.openai/gpt-5")[1] == "null  (not set)\n"
 
 
 @pytest.mark.parametrize(
@@ -163,6 +164,17 @@ def test_list_shows_every_setting_and_points_out_unknown_names(shell: Shell) -> 
     rows = json.loads(shell("list", "--json")[1])
     assert [row["key"] for row in rows] == [s.key for s in SETTINGS]
     assert shell("list", "-l")[:2] == (0, out[out.index(str(shell.user_file)) :])
+
+
+def test_control_sequences_of_a_file_do_not_reach_the_terminal(shell: Shell) -> None:
+    evil = "\x1b]0;x\x07\x9b2J\u202e\ud800"
+    shell.write(shell.project_file, json.dumps({evil: 1, "theme": evil, "tuiMode": evil, "skills": [[evil]]}))
+    shell.write(shell.user_file.parent / "trust.json", json.dumps({evil: 1}))
+    for argv in (("list", "-a"), ("get", "theme", "-a"), ("list", "-a", "--json")):
+        code, out, err = shell(*argv)
+        assert code == 0
+        assert all(char.isprintable() or char == "\n" for char in out + err)
+    assert json.loads(shell("get", "theme", "-a", "--json")[1])["value"] == evil
 
 
 def test_help_is_shown(shell: Shell) -> None:

@@ -11,6 +11,7 @@ import msgspec
 
 from relay.cli.errors import UsageError
 from relay.config.errors import ConfigError, UnknownSetting
+from relay.config.kinds import printable
 from relay.config.layers import SETTINGS_FILE, read_document
 from relay.config.loading import LoadedSettings, load_settings
 from relay.config.lookup import find_setting, near_keys, parse_key
@@ -152,15 +153,17 @@ def _get(request: _Request, place: _Place, stdout: TextIO) -> int:
     depth = next(n for n in range(len(route), 0, -1) if ".".join(route[:n]) in place.loaded.values)
     key = ".".join(route[:depth])
     value = place.loaded.values[key]
+    origin, source = place.loaded.origins[key], place.source(key)
     for name in route[depth:]:
         value = value.get(name) if isinstance(value, Mapping) else None
-    origin = place.loaded.origins[key]
+        if value is None:
+            origin, source = "default", "not set"
     if "local" in request.flags and origin != "project":
         raise ConfigError(f"{place.project_file} does not set {request.words[0]}.")
     if "json" in request.flags:
         stdout.write(_json(_row(key, value, place)) + "\n")
     else:
-        stdout.write(f"{_shown(key, value)}  ({place.source(key)})\n")
+        stdout.write(f"{_shown(key, value)}  ({source})\n")
     return 0
 
 
@@ -169,7 +172,7 @@ def _set(request: _Request, place: _Place, stdout: TextIO) -> int:
     path = _target(request, place, key)
     value = _read_value(parse_key(key), text)
     save_setting(path, key, value)
-    stdout.write(f"{key} is now {_json(value)} in {path}.\n")
+    stdout.write(f"{printable(key)} is now {_json(value)} in {path}.\n")
     return 0
 
 
@@ -196,7 +199,7 @@ def _list(request: _Request, place: _Place, stdout: TextIO) -> int:
         for name in unknown_keys(path):
             near = near_keys(name)
             hint = f" Did you mean {' or '.join(near)}?" if near else ""
-            stdout.write(f"{path}: {name} is not a setting of Relay; it is kept.{hint}\n")
+            stdout.write(f"{path}: {printable(name)} is not a setting of Relay; it is kept.{hint}\n")
     return 0
 
 
@@ -257,4 +260,4 @@ def _shown(key: str, value: Any) -> str:
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return printable(json.dumps(value, ensure_ascii=False))

@@ -226,15 +226,19 @@ def _range_words(kind: Number) -> str:
     return "" if low is None else f" that is {low:g} or more"
 
 
+def printable(text: str) -> str:
+    """`text` with everything that could steer a terminal (or that it cannot show) as a JSON escape."""
+    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text)
+
+
 def show(value: Any) -> str:
-    """A value found in a file, short enough for a sentence."""
+    """A value found in a file, short enough for a sentence and harmless to a terminal."""
     match value:
         case None | True | False:
             return json.dumps(value)
         case str():
-            return (
-                f"the text {json.dumps(value if len(value) <= 40 else value[:39] + '…', ensure_ascii=False)}"
-            )
+            short = value if len(value) <= 40 else value[:39] + "…"
+            return f"the text {printable(json.dumps(short, ensure_ascii=False))}"
         case int() | float():
             digits = str(value) if isinstance(value, float) or abs(value) < 10**40 else "too large to show"
             return f"the number {digits}"

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET
 
 from relay.base.files import JsonFileError, parse_json_bytes
-from relay.config.kinds import Fault, check, show
+from relay.config.kinds import Fault, check, printable, show
 from relay.config.resources import Scope
 from relay.config.schema import SECTIONS, SETTINGS
 from relay.config.setting import Setting
@@ -84,7 +84,7 @@ def _repeated(raw: bytes, path: Path) -> Iterator[str]:
     if raw.removeprefix(BOM).strip():
         json.loads(raw.decode("utf-8-sig"), object_pairs_hook=collect)
     for name in names:
-        yield f"{path}: {name} stands there twice in the same object; the last one counts."
+        yield f"{path}: {printable(name)} stands there twice in the same object; the last one counts."
 
 
 def read_layer(path: Path, scope: Scope, user_file: Path) -> Layer:

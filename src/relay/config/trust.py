@@ -12,7 +12,7 @@ import msgspec
 
 from relay.base.files import write_atomic
 from relay.config.errors import ConfigError
-from relay.config.kinds import show
+from relay.config.kinds import printable, show
 from relay.config.layers import read_document
 from relay.config.locks import hold
 from relay.config.paths import project_dir
@@ -130,7 +130,8 @@ def load_trust(agent_dir: Path) -> SavedTrust:
         return SavedTrust({}, (_unusable(path, document.problems[0]),))
     good = {folder: value for folder, value in document.data.items() if isinstance(value, bool)}
     odd = tuple(
-        f"{path}: the decision for {folder} must be true or false, not {show(value)}; it counts as not made."
+        f"{path}: the decision for {printable(folder)} must be true or false, not {show(value)}; "
+        "it counts as not made."
         for folder, value in document.data.items()
         if value is not None and not isinstance(value, bool)
     )
