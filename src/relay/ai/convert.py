@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from itertools import count
+from operator import is_
 from typing import Literal, TypeVar
 
 import msgspec
@@ -151,7 +152,7 @@ Block = TypeVar("Block", bound=UserContent | TextContent)
 def _clean_blocks(blocks: list[Block]) -> list[Block]:
     """The same list when nothing had to be replaced."""
     cleaned = [_clean_block(block) for block in blocks]
-    return blocks if all(a is b for a, b in zip(cleaned, blocks, strict=True)) else cleaned
+    return blocks if all(map(is_, cleaned, blocks)) else cleaned
 
 
 def _clean_block(block: Block) -> Block:
@@ -171,6 +172,8 @@ def _answer(message: AssistantMessage, own: bool, foreign: Foreign, ids: _Ids) -
                 content += _thinking(block, own, foreign)
             case ToolCall():
                 content.append(_call(block, own, ids))
+    if len(content) == len(message.content) and all(map(is_, content, message.content)):
+        return message
     return msgspec.structs.replace(message, content=content)
 
 
@@ -179,23 +182,33 @@ def _text(block: TextContent, own: bool) -> list[AssistantContent]:
     signature = block.text_signature if own else None
     if not block.text.strip() and signature is None:
         return []
-    return [TextContent(text=clean_text(block.text), text_signature=signature)]
+    text = clean_text(block.text)
+    if text is block.text and signature == block.text_signature:
+        return [block]
+    return [TextContent(text=text, text_signature=signature)]
 
 
 def _thinking(block: ThinkingContent, own: bool, foreign: Foreign) -> list[AssistantContent]:
     if own:
         kept = bool(block.thinking.strip() or block.thinking_signature)
-        return [msgspec.structs.replace(block, thinking=clean_text(block.thinking))] if kept else []
+        text = clean_text(block.thinking)
+        if text is not block.thinking:
+            block = msgspec.structs.replace(block, thinking=text)
+        return [block] if kept else []
     if block.redacted or foreign == "drop" or not block.thinking.strip():
         return []
     return [TextContent(text=clean_text(block.thinking))]
 
 
 def _call(block: ToolCall, own: bool, ids: _Ids) -> ToolCall:
+    id = ids.of_call(block.id, own)
+    name, arguments = clean_text(block.name), clean(block.arguments)
+    if own and id == block.id and name is block.name and arguments is block.arguments:
+        return block
     return ToolCall(
-        id=ids.of_call(block.id, own),
-        name=clean_text(block.name),
-        arguments=clean(block.arguments),
+        id=id,
+        name=name,
+        arguments=arguments,
         thought_signature=block.thought_signature if own else None,
         namespace=block.namespace if own else None,
     )

@@ -98,7 +98,7 @@ class ResponsesReader:
                 "The provider's answer broke off: it ended without its last event.", "transport"
             )
         reason = str(_object(self._final.get("incomplete_details")).get("reason") or "")
-        self.message.raw_stop_reason = reason or self._final.get("status") or "completed"
+        self.message.raw_stop_reason = reason or str(self._final.get("status") or "completed")
         if reason == "content_filter":
             raise ProviderError("The provider's content filter stopped the answer.", "refusal", code=reason)
         events = self._late_output()
