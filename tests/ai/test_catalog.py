@@ -246,6 +246,17 @@ def test_the_hosts_models_are_providers_too(tmp_path: Path) -> None:
     assert plain.get("local", "smol") == local
 
 
+def test_an_override_alone_is_enough_for_a_model_of_the_host(tmp_path: Path) -> None:
+    local = Model(id="m", name="m", api="openai-completions", provider="local", base_url="http://127.0.0.1:1")
+    given = {"modelOverrides": {"m": {"contextWindow": 5}}, "models": [{"id": "lost"}]}
+    (tmp_path / "models.json").write_text(json.dumps({"providers": {"local": given}}))
+    own = load_catalog(tmp_path, extra=iter([local]))
+    model = own.get("local", "m")
+    assert model is not None and model.context_window == 5
+    assert own.get("local", "lost") is None
+    assert "`api` is missing" in own.problems[0]
+
+
 def test_provider_names_are_found_whatever_their_case(tmp_path: Path) -> None:
     own = catalog(tmp_path, {"Mine": SERVER})
     assert [p.id if (p := own.provider(name)) else None for name in ("mine", "OPENAI", "x")] == [

@@ -33,7 +33,9 @@ MODELS = [
 
 
 def test_columns_are_aligned_and_sorted() -> None:
-    assert render_models(MODELS).splitlines() == [
+    table = render_models(MODELS)
+    assert table.endswith("\n")
+    assert table.splitlines() == [
         "provider   model              context  max-out  thinking  images",
         "anthropic  Claude-haiku       128K     16.4K    no        no",
         "anthropic  claude-sonnet-4-5  1M       64K      no        no",
@@ -58,8 +60,8 @@ def test_a_search_is_loose(search: str, ids: list[str]) -> None:
 
 
 def test_nothing_to_show_is_a_sentence() -> None:
-    assert render_models([]) == NO_MODELS
-    assert render_models(MODELS, "zzzz") == 'No model that can be used matches "zzzz".'
+    assert render_models([]) == f"{NO_MODELS}\n"
+    assert render_models(MODELS, "zzzz") == 'No model that can be used matches "zzzz".\n'
 
 
 @pytest.mark.parametrize(

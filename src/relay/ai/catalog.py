@@ -201,8 +201,9 @@ def load_catalog(
     `extra` are models of the host's, such as those that Relay serves itself; their provider needs no key
     unless models.json gives it one.
     """
-    file = load_models_file(agent_dir / FILE_NAME, PROVIDERS)
-    return Catalog(file, built_in or BuiltInModels(), extra)
+    added = list(extra)
+    file = load_models_file(agent_dir / FILE_NAME, PROVIDERS, {model.provider for model in added})
+    return Catalog(file, built_in or BuiltInModels(), added)
 
 
 def _changed(provider: Provider, entry: ProviderEntry) -> Provider:

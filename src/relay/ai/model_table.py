@@ -19,18 +19,18 @@ NO_MODELS = (
 def render_models(models: Sequence[Model], search: str | None = None) -> str:
     """Aligned lines, one per model, sorted by provider and id; or a sentence when there is none.
 
-    `models` are those that can be used. `search` keeps what contains all of its words, punctuation aside,
+    Ends in a line break. `models` are those that can be used. `search` keeps what contains all of its words, punctuation aside,
     and when that is nothing, what contains the letters of each word in this order.
     """
     if not models:
-        return NO_MODELS
+        return NO_MODELS + "\n"
     found = search_models(models, search) if search and search.strip() else list(models)
     if not found:
-        return f'No model that can be used matches "{search}".'
+        return f'No model that can be used matches "{search}".\n'
     rows = [_HEAD, *(_row(model) for model in sorted(found, key=lambda m: (m.provider, m.id.casefold())))]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
-    return "\n".join(line.rstrip() for line in lines)
+    return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
 def search_models(models: Sequence[Model], search: str) -> list[Model]:

@@ -4,7 +4,7 @@
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Container
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
@@ -138,8 +138,11 @@ class ModelsFile(msgspec.Struct, frozen=True, kw_only=True):
     """Finished sentences for the user; each names the file and what was left out because of it."""
 
 
-def load_models_file(path: Path, built_in: Mapping[str, Any]) -> ModelsFile:
-    """Everything in `path` that is right; no file is an empty one. `built_in` holds the known providers."""
+def load_models_file(path: Path, built_in: Container[str], hosts: Container[str] = ()) -> ModelsFile:
+    """Everything in `path` that is right; no file is an empty one.
+
+    `built_in` providers have an address and a protocol without it; `hosts` ones have at least models.
+    """
     try:
         data = read_json(path, comments=True)
     except FileNotFoundError:
@@ -150,15 +153,16 @@ def load_models_file(path: Path, built_in: Mapping[str, Any]) -> ModelsFile:
         )
     except OSError as error:
         return ModelsFile(path=path, problems=[f"{path} cannot be read: {error.strerror or error}."])
-    return _Reader(path, built_in).read(_with_whole_numbers(data))
+    return _Reader(path, built_in, hosts).read(_with_whole_numbers(data))
 
 
 class _Reader:
     """Reads one file; collects what is wrong with it."""
 
-    def __init__(self, path: Path, built_in: Mapping[str, Any]) -> None:
+    def __init__(self, path: Path, built_in: Container[str], hosts: Container[str]) -> None:
         self._path = path
         self._built_in = built_in
+        self._hosts = hosts
         self._problems: list[str] = []
 
     def read(self, data: Any) -> ModelsFile:
@@ -186,7 +190,8 @@ class _Reader:
         fields = self._check(plain, ProviderFields, at, left_out)
         if fields is None or not self._known_api(fields.api, at, left_out):
             return None
-        if id not in self._built_in and not fields.base_url and not _each_has(raw.get("models"), "baseUrl"):
+        known = id in self._built_in or id in self._hosts
+        if not (known or fields.base_url or _each_has(raw.get("models"), "baseUrl")):
             self._report(at, "`baseUrl` is missing, and this is not a provider that Relay knows", left_out)
             return None
         models = self._models(id, raw.get("models", []), fields)
