@@ -15,7 +15,7 @@ SHOWN = 160
 
 def describe_nearest(text: str, old: str) -> str:
     """One sentence about the place in `text` most like `old`; both with \\n as line ends."""
-    lines = text.split("\n")
+    lines = text.removesuffix("\n").split("\n")
     wanted = old.split("\n")
     start = next((index for index, line in enumerate(wanted) if line.strip()), None)
     if start is None:

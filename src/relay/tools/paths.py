@@ -104,7 +104,7 @@ def _literal(written: str, cwd: Path) -> Iterator[Path]:
 async def explain_missing(
     error: OSError, written: str, path: Path, operations: Operations, *, action: str = "read"
 ) -> ToolError:
-    """As `explain`, for files that must exist: where `path` does not exist, names like it in its directory are given."""
+    """As `explain`, for files that must exist: where one does not, names like it are given."""
     plain = explain(error, written, action)
     if error.errno == errno.EISDIR:
         return ToolError(f"{plain} Use ls to see what is in it.")

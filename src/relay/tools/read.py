@@ -90,6 +90,8 @@ class ReadTool:
             raise ToolError(f"{written} is not text but {kind} of {format_size(size)}, so it is not shown.")
         chunks = Chunks(self._operations, path, head, form)
         window = await read_window(chunks, offset, limit, size=size)
+        if not window.shown and not window.total and window.long_line is None:
+            return _text_result(f"[{written} is empty but for its byte order mark.]")
         if not window.shown and window.long_line is None:
             raise ToolError(f"Offset {offset} is past the end: {written} has {_lines(window.total or 0)}.")
         parts = [_misnamed(path, written, head, size), _shown(window), _notice(window, written)]

@@ -78,16 +78,22 @@ def find_form(head: bytes) -> TextForm:
     for mark, encoding in _MARKS:
         if head.startswith(mark):
             return TextForm(encoding, mark)
-    sample = head[: HEAD & ~1]
+    return _find_unmarked_utf_16(head[:HEAD]) or UTF_8
+
+
+def _find_unmarked_utf_16(sample: bytes) -> TextForm | None:
+    """Plain letters in UTF-16 have a zero in one place of each pair and nearly never in the other."""
     pairs = len(sample) // 2
-    if pairs >= 2 and b"\0" in sample:
-        high, low = sample[1::2][:pairs].count(0), sample[0::2][:pairs].count(0)
-        # ASCII characters in UTF-16 have a zero in the one place and never in the other.
-        if low == 0 and high >= 0.6 * pairs:
-            return TextForm("utf-16-le")
-        if high == 0 and low >= 0.6 * pairs:
-            return TextForm("utf-16-be")
-    return UTF_8
+    if pairs < 2 or b"\0" not in sample:
+        return None
+    evens, odds = sample[0 : 2 * pairs : 2].count(0), sample[1 : 2 * pairs : 2].count(0)
+    if max(evens, odds) < 0.6 * pairs or min(evens, odds) * 20 > max(evens, odds):
+        return None
+    encoding = "utf-16-le" if odds > evens else "utf-16-be"
+    text = codecs.getincrementaldecoder(encoding)("replace").decode(sample)
+    # Small numbers of two bytes look the same, but make no letters.
+    strange = sum(char < " " and char not in "\t\n\r\f" or char == "\ufffd" for char in text)
+    return TextForm(encoding) if strange * 50 <= len(text) else None
 
 
 def decode(raw: bytes) -> tuple[str, TextForm]:
