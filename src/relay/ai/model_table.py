@@ -19,8 +19,8 @@ NO_MODELS = (
 def render_models(models: Sequence[Model], search: str | None = None) -> str:
     """Aligned lines, one per model, sorted by provider and id; or a sentence when there is none.
 
-    Ends in a line break. `models` are those that can be used. `search` keeps what contains all of its words, punctuation aside,
-    and when that is nothing, what contains the letters of each word in this order.
+    Ends in a line break. `models` are those that can be used. `search` keeps what contains all of its words,
+    punctuation aside, and when that is nothing, what contains the letters of each word in this order.
     """
     if not models:
         return NO_MODELS + "\n"
