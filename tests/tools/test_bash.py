@@ -208,6 +208,7 @@ async def test_the_pieces_for_a_user_command_are_all_of_the_output(tmp_path: Pat
         shell=find_shell(),
         tracker=ProcessTracker(),
         on_text=pieces.append,
+        output_folder=str(tmp_path),
     )
     assert "".join(pieces) == "".join(f"{n}\n" for n in range(1, 20001)) + "red"
     assert outcome.exit_code == 0 and outcome.output.truncation is not None
