@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -21,7 +22,8 @@ class ArgumentChecker:
         self._compiled: dict[str, tuple[JsonObject, Callable[[Any], Any]]] = {}
 
     def check(self, spec: ToolSpec, arguments: JsonObject, raw: str | None) -> JsonObject:
-        """The arguments to run with: numbers and booleans given as strings are converted.
+        """The arguments to run with: numbers, booleans, lists and objects given as
+        strings are converted.
 
         `raw` is the text of arguments that were no JSON object. Raises ToolError naming the field.
         """
@@ -63,12 +65,23 @@ def _converted(value: Any, schema: Any) -> Any:
     kind = schema.get("type")
     if isinstance(value, str) and kind in ("number", "integer", "boolean"):
         return _from_text(value, kind)
+    if isinstance(value, str) and kind in ("array", "object"):
+        value = _from_json(value, list if kind == "array" else dict)
     if isinstance(value, dict) and isinstance(schema.get("properties"), dict):
         properties = schema["properties"]
         return {key: _converted(item, properties.get(key)) for key, item in value.items()}
     if isinstance(value, list) and "items" in schema:
         return [_converted(item, schema["items"]) for item in value]
     return value
+
+
+def _from_json(text: str, wanted: type) -> Any:
+    """Some models send a list or an object as JSON text inside of their JSON."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return value if isinstance(value, wanted) else text
 
 
 def _from_text(text: str, kind: str) -> Any:

@@ -109,7 +109,7 @@ def _write(path: Path, data: bytes) -> bool:
         _replace(target, data, None)
         return True
     _require_file(old, path)
-    if not os.access(target, os.W_OK):
+    if not os.access(target, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
         raise PermissionError(errno.EACCES, "the file is write-protected", str(path))
     if old.st_nlink > 1:
         # A replacement would leave the other names with the old content.
