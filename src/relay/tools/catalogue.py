@@ -10,6 +10,7 @@ import msgspec
 
 from relay.agent.tool import Tool
 from relay.base.errors import RelayError
+from relay.config.tool_selection import apply_selection
 from relay.tools.bash import BashTool, ShellOptions
 from relay.tools.edit import EditTool
 from relay.tools.find import FindTool
@@ -142,18 +143,16 @@ class _Known:
         and `-name` apply in order; a list of only these changes the selection.
         """
         plain = [entry for entry in entries if not entry.startswith(("+", "-"))]
-        if plain or not entries:
-            named = self.only(plain)
-            names = [*named, *(name for name in self._active_others if name not in named)]
+        signed = [entry for entry in entries if entry.startswith(("+", "-"))]
         for entry in entries:
-            name = entry[1:] if entry.startswith(("+", "-")) else entry
+            name = entry[1:] if entry in signed else entry
             if name not in self._names:
                 self._miss(name, "The setting defaultTools", removing=entry.startswith("-"))
-            elif entry.startswith("-"):
-                names = [kept for kept in names if kept != name]
-            elif entry.startswith("+") and name not in names:
-                names = [*names, name]
-        return list(dict.fromkeys(names))
+        if plain or not entries:
+            names = [*plain, *self._active_others]
+        if signed:
+            names = list(apply_selection(names, signed))
+        return self.only(dict.fromkeys(names))
 
     def _miss(self, name: str, source: str, *, removing: bool) -> None:
         if removing and name in BUILTIN_NAMES:
