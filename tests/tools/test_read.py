@@ -103,13 +103,13 @@ async def test_past_the_end_names_the_number_of_lines(tmp_path: Path) -> None:
     assert "1 line." in await fail("read", tmp_path, path="b.txt", offset=2)
 
 
-async def test_empty_files_and_empty_lines_say_so(tmp_path: Path) -> None:
+async def test_empty_files_are_empty_and_empty_lines_say_so(tmp_path: Path) -> None:
     (tmp_path / "e.txt").touch()
     (tmp_path / "n.txt").write_text("\n\n")
     (tmp_path / "bom.txt").write_bytes(codecs.BOM_UTF8)
-    assert "empty" in text_of(await run("read", tmp_path, path="e.txt"))
+    assert text_of(await run("read", tmp_path, path="e.txt")) == ""
     assert "2 lines without any text" in text_of(await run("read", tmp_path, path="n.txt"))
-    assert "empty" in text_of(await run("read", tmp_path, path="bom.txt"))
+    assert text_of(await run("read", tmp_path, path="bom.txt")) == ""
 
 
 @pytest.mark.parametrize(

@@ -82,8 +82,9 @@ class ReadTool:
     ) -> ToolResult:
         offset, limit = wanted
         if not head:
-            what = " It is no image." if path.suffix.lower() in IMAGE_SUFFIXES else ""
-            return _text_result(f"[{written} is empty: 0 bytes.{what}]")
+            # The text of an empty file is empty; requests say so in their own way.
+            is_image = path.suffix.lower() in IMAGE_SUFFIXES
+            return _text_result(f"[{written} is no image: it is empty, 0 bytes.]" if is_image else "")
         form = find_form(head[:HEAD])
         kind = find_binary(head) if form is UTF_8 else None
         if kind is not None:
@@ -91,7 +92,7 @@ class ReadTool:
         chunks = Chunks(self._operations, path, head, form)
         window = await read_window(chunks, offset, limit, size=size)
         if not window.shown and not window.total and window.long_line is None:
-            return _text_result(f"[{written} is empty but for its byte order mark.]")
+            return _text_result("")
         if not window.shown and window.long_line is None:
             raise ToolError(f"Offset {offset} is past the end: {written} has {_lines(window.total or 0)}.")
         parts = [_misnamed(path, written, head, size), _shown(window), _notice(window, written)]
