@@ -114,6 +114,21 @@ class SessionFile:
         begin = self._advance(done, data) + len(lead)
         return [start for start, _ in _places(lines, begin)]
 
+    def has_line(self) -> bool:
+        """Whether the known content holds one whole line at least: the header."""
+        position = 0
+        while position < self.end:
+            block = os.pread(self.handle, min(_SAMPLE, self.end - position), position)
+            if b"\n" in block:
+                return True
+            position += len(block) or self.end
+        return False
+
+    def empty(self) -> None:
+        """Takes out the part of a header that a failed write or another program left, nothing else."""
+        os.ftruncate(self.handle, 0)
+        self.read_to(0)
+
     def read(self, start: int, size: int) -> bytes:
         return os.pread(self.handle, size, start)
 

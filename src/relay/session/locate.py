@@ -116,16 +116,14 @@ def resolve(argument: str, folder: Folder) -> Match:
     own = _best([found for found in matching if _belongs(found, folder)], argument)
     if own is not None:
         return Existing(own.path)
+    others = [found for found in matching if not _belongs(found, folder)]
     if folder.root is not None:
-        matching = [
-            found
-            for place in _subfolders(folder.root)
-            if place != folder.path
-            for found in _candidates(place)
-            if found.header.id.startswith(argument)
+        places = [place for place in _subfolders(folder.root) if place != folder.path]
+        others += [
+            found for place in places for found in _candidates(place) if found.header.id.startswith(argument)
         ]
-        matching.sort(key=lambda found: found.modified, reverse=True)
-    other = _best(matching, argument)
+        others.sort(key=lambda found: found.modified, reverse=True)
+    other = _best(others, argument)
     if other is not None:
         return Elsewhere(other.path, other.header.cwd)
     return Existing(path) if path.is_file() else Nothing()

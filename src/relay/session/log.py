@@ -53,7 +53,9 @@ class SessionLog:
         self.name: str | None = None
         """Display name, from the last `session_info`."""
         self._report = report
-        self._store = Store(path, file, report=report, adopt=self._adopt)
+        self._store = Store(
+            path, file, encode_entry(header), report=report, adopt=self._adopt, beyond=self._beyond
+        )
 
     @classmethod
     def create(
@@ -100,7 +102,7 @@ class SessionLog:
         header = loaded.header or new_header(cwd, None, None)
         log = cls(msgspec.structs.replace(header, version=max(VERSION, header.version)), path, file, report)
         if loaded.blank:
-            log._store.begin(encode_entry(log.header))
+            log._store.begin()
         log._install(loaded)
         return log
 
@@ -108,7 +110,7 @@ class SessionLog:
     def _begin(cls, header: Header, path: Path, report: Report) -> SessionLog:
         check_folder(path.parent)
         log = cls(header, path, None, report)
-        log._store.begin(encode_entry(header))
+        log._store.begin()
         return log
 
     @property
@@ -206,6 +208,9 @@ class SessionLog:
         """Entries of somebody else: they join the tree, the leaf stays."""
         for record in records:
             self._admit(record)
+
+    def _beyond(self, size: int) -> list[Record]:
+        return [record for record in self.records if record.start + record.size > size]
 
     def _project(self, boundary: Entry) -> None:
         path = self.branch()

@@ -59,7 +59,7 @@ def context_entries(path: Sequence[Entry]) -> list[Entry]:
 def project(path: Sequence[Entry]) -> list[ProjectedEntry]:
     """The context entries with their messages; the latest edit of each target wins."""
     entries = context_entries(path)
-    edits = {entry.target_id: entry for entry in path if isinstance(entry, ContextEditEntry)}
+    edits = _edits(path)
     lead = entries[0] if entries and isinstance(entries[0], CompactionEntry) else None
     return [
         ProjectedEntry(entry, ())
@@ -187,6 +187,17 @@ class Projection:
         end = len(self.messages) - sum(len(item.messages) for item in self.items[index + 1 :])
         self.messages[end - len(old) : end] = new
         self.items[index] = ProjectedEntry(target, new)
+
+
+def _edits(path: Sequence[Entry]) -> dict[str, ContextEditEntry]:
+    """The latest edit of each target; an edit is about an earlier entry."""
+    seen: set[str] = set()
+    edits: dict[str, ContextEditEntry] = {}
+    for entry in path:
+        if isinstance(entry, ContextEditEntry) and entry.target_id in seen:
+            edits[entry.target_id] = entry
+        seen.add(entry.id)
+    return edits
 
 
 def _is_system(entry: Entry) -> bool:

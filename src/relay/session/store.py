@@ -5,6 +5,7 @@ Owns the lines that are not saved yet. A failed write loses nothing: the lines w
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from relay.session import source
+from relay.session.entries import encode_entry
 from relay.session.errors import SessionBusy, SessionError
 from relay.session.file import SessionFile, Unwritten
 from relay.session.source import Record
@@ -28,24 +30,29 @@ class _Line(NamedTuple):
 class Store:
     """Saves lines in order. `path` is None for a session that is never saved.
 
-    `report` gets a finished sentence when saving fails, when it works again and when somebody else wrote;
-    `adopt` gets the entries that somebody else wrote, before anything of ours follows them.
+    `report` gets a finished sentence when saving fails, when it works again and when somebody else wrote.
+    `adopt` gets the entries that somebody else wrote, before anything of ours follows them. `beyond` gives
+    the records whose lines do not lie before an offset.
     """
 
     def __init__(
         self,
         path: Path | None,
         file: SessionFile | None,
+        header: bytes,
         *,
         report: Report,
         adopt: Callable[[list[Record]], None],
+        beyond: Callable[[int], list[Record]],
     ) -> None:
         self.path = path
+        self._header = header
         self.held = False
         """True until the first user message: nothing is written, and there is no file."""
         self._file = file
         self._report = report
         self._adopt = adopt
+        self._beyond = beyond
         self._waiting: list[_Line] = []
         self._trouble: int | None = None
         self._closed = False
@@ -55,11 +62,10 @@ class Store:
         """Entries that should be in the file and are not."""
         return 0 if self.held else sum(line.record is not None for line in self._waiting)
 
-    def begin(self, header: bytes) -> None:
+    def begin(self) -> None:
         """The session is new: its header goes first, and everything is held back."""
-        if self.path is not None:
-            self.held = True
-            self._waiting.append(_Line(header, None))
+        self.held = True
+        self._waiting.append(_Line(self._header, None))
 
     def submit(self, record: Record, text: bytes) -> None:
         """Takes a line. Unless held, it has been written when this returns, or it waits and was reported."""
@@ -84,6 +90,7 @@ class Store:
             offsets = file.write([line.text for line in self._waiting])
         except Unwritten as error:
             self._settle(error.saved)
+            self._drop_torn_header(file)
             self._failed(error)
         except (OSError, SessionBusy) as error:
             self._failed(error)
@@ -129,12 +136,29 @@ class Store:
             self._take(file, file.end, size)
             file.read_to(size)
         elif size < file.end:
-            self._report(
-                f"{file.path} was shortened by another program; what it cut off is gone from the file. "
-                "The conversation goes on after what is left."
-            )
-            file.read_to(size)
+            self._restore(file, size)
         return file
+
+    def _restore(self, file: SessionFile, size: int) -> None:
+        """Another program cut the file: what is missing goes out again, or later lines had no parents."""
+        file.read_to(size)
+        lost = self._beyond(size)
+        again = [_Line(record.line or encode_entry(record.entry), record) for record in lost]
+        if not file.has_line():
+            file.empty()
+            again.insert(0, _Line(self._header, None))
+        for line in again:
+            if line.record is not None:
+                line.record.start = -1
+                line.record.line = line.text
+        self._waiting[:0] = again
+        self._report(f"{file.path} was shortened by another program; what it cut off is written again.")
+
+    def _drop_torn_header(self, file: SessionFile) -> None:
+        """A file that holds nothing but a part of its header could never be opened again."""
+        if self._waiting and self._waiting[0].record is None and not file.missed:
+            with contextlib.suppress(OSError):  # the failed write is what gets reported
+                file.empty()
 
     def _take_missed(self, file: SessionFile) -> None:
         while file.missed:
@@ -156,7 +180,7 @@ class Store:
             if line.record is not None:
                 line.record.start = start
                 line.record.size = len(line.text)
-                line.record.line = None
+                line.record.line = None  # the file has it now
         del self._waiting[: len(offsets)]
 
     def _failed(self, error: OSError | SessionBusy) -> None:
