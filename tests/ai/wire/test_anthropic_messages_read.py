@@ -40,12 +40,12 @@ WHOLE = [
 EVENT: TypeAdapter[RawMessageStreamEvent] = TypeAdapter(RawMessageStreamEvent)
 TYPES = (
     "message_start message_delta message_stop content_block_start content_block_delta content_block_stop "
-    "text thinking redacted_thinking tool_use end_turn"
+    "text thinking redacted_thinking tool_use end_turn error"
 ).split()
 FIELDS = (
     "index delta content_block message usage id name input data text thinking signature partial_json "
     "stop_reason stop_details input_tokens cache_creation ephemeral_1h_input_tokens "
-    "output_tokens_details thinking_tokens"
+    "output_tokens_details thinking_tokens error code"
 ).split()
 VALUES = (
     st.none() | st.booleans() | st.integers(-1, 3) | st.floats() | st.sampled_from(["", "a", '{"b"', *TYPES])

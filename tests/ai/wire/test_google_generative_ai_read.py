@@ -36,7 +36,7 @@ VALID = [
 FIELDS = (
     "candidates content parts text thought thoughtSignature functionCall name id args finishReason "
     "index usageMetadata promptTokenCount cachedContentTokenCount"
-    " promptFeedback blockReason modelVersion responseId"
+    " promptFeedback blockReason modelVersion responseId error code message"
 ).split()
 VALUES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3) | st.just("STOP")
 NONSENSE = st.lists(
