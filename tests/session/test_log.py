@@ -212,6 +212,20 @@ def test_many_damaged_lines_are_one_sentence(tmp_path: Path) -> None:
     ]
 
 
+def test_a_torn_end_of_a_large_session_is_told_once_too(tmp_path: Path) -> None:
+    path = long_session(tmp_path / "s.jsonl")
+    with path.open("a") as file:
+        file.write(user_line("big", "g", "z" * 1_100_000) + "\n" + answer_line("end", "big")[:50])
+    told: list[str] = []
+    log = opened(path, told)
+    assert told == [f"The last line of the session {path} is damaged and left out; the file was not changed."]
+    log.append(entry(user("more")))
+    log.load_rest()
+    assert len(told) == 1
+    assert texts(log)[-1] == "more"
+    log.close()
+
+
 def test_opening_alone_changes_nothing(tmp_path: Path) -> None:
     path = write_session(tmp_path / "s.jsonl", user_line("a", None))
     path.write_bytes(path.read_bytes()[:-1])

@@ -191,9 +191,21 @@ def test_the_tail_goes_further_back_for_a_level_that_no_answer_carries(tmp_path:
     assert session_context(branch(tail)).thinking_level == "high"
 
 
-def test_a_boundary_without_checkpoint_needs_the_whole_file(tmp_path: Path) -> None:
+def test_a_boundary_without_checkpoint_needs_the_whole_branch(tmp_path: Path) -> None:
     with handle_of(long_session(tmp_path / "s.jsonl", checkpoint=False)) as (handle, size):
-        assert source.load(handle, size, small=0).complete
+        tail = source.load(handle, size, small=0)
+        whole = source.read_all(handle, size)
+    assert ids(tail) == ["m", "t", "a", "b", "c", "d", "e", "f", "g"]
+    assert session_context(branch(tail)) == session_context(branch(whole))
+
+
+def test_damaged_lines_after_the_newest_entry_are_counted_from_the_end(tmp_path: Path) -> None:
+    path = long_session(tmp_path / "s.jsonl")
+    with path.open("a") as file:
+        file.write("{broken\n\n" + user_line("t", "g")[:40])
+    with handle_of(path) as (handle, size):
+        tail = source.load(handle, size, small=0)
+    assert (ids(tail)[-1], tail.damaged) == ("g", [-1, -3])
 
 
 @pytest.mark.parametrize(
@@ -206,11 +218,13 @@ def test_a_boundary_without_checkpoint_needs_the_whole_file(tmp_path: Path) -> N
         [],
     ],
 )
-def test_files_without_a_boundary_are_read_whole(tmp_path: Path, rows: list[str]) -> None:
+def test_files_of_one_branch_without_a_boundary_are_complete(tmp_path: Path, rows: list[str]) -> None:
     with handle_of(write_session(tmp_path / "s.jsonl", *rows)) as (handle, size):
         loaded = source.load(handle, size, small=0)
         assert loaded.complete
-        assert loaded == source.read_all(handle, size)
+        whole = source.read_all(handle, size)
+    assert loaded.records == whole.records
+    assert len(loaded.damaged) == len(whole.damaged)
 
 
 def test_lines_longer_than_a_block_are_read_from_both_ends(tmp_path: Path) -> None:

@@ -53,6 +53,8 @@ class SessionLog:
         self.name: str | None = None
         """Display name, from the last `session_info`."""
         self._report = report
+        self._damaged = 0
+        """Damaged lines that were told of."""
         self._store = Store(
             path, file, encode_entry(header), report=report, adopt=self._adopt, beyond=self._beyond
         )
@@ -195,7 +197,8 @@ class SessionLog:
             self._admit(record)
         self.leaf_id = loaded.records[-1].entry.id if loaded.records else None
         self.projection = Projection(self.branch())
-        if loaded.damaged:
+        if len(loaded.damaged) > self._damaged:
+            self._damaged = len(loaded.damaged)
             self._report(_damage(self.path, loaded.damaged))
 
     def _admit(self, record: Record) -> None:
@@ -248,7 +251,11 @@ def _open_file(path: Path, *, writable: bool) -> SessionFile:
 
 
 def _damage(path: Path | None, lines: Sequence[int]) -> str:
-    shown = ", ".join(str(number) for number in lines[:5]) + (", …" if len(lines) > 5 else "")
-    what = f"Line {shown}" if len(lines) == 1 else f"{len(lines)} lines ({shown})"
+    """`lines` from 1, or from -1 where they were counted from the end."""
+    if lines[0] < 0:
+        what = "The last line" if len(lines) == 1 else f"The last {len(lines)} lines"
+    else:
+        shown = ", ".join(str(number) for number in lines[:5]) + (", …" if len(lines) > 5 else "")
+        what = f"Line {shown}" if len(lines) == 1 else f"{len(lines)} lines ({shown})"
     verb = "is" if len(lines) == 1 else "are"
     return f"{what} of the session {path} {verb} damaged and left out; the file was not changed."

@@ -50,9 +50,10 @@ class Record(msgspec.Struct):
 
 
 class Loaded(msgspec.Struct):
-    """What a reading found. Not `complete`: only the newest entry's branch, from its last boundary on.
+    """What a reading found. Not `complete`: only the newest entry's branch, from where its context begins.
 
-    `damaged` are line numbers (from 1), known only when complete. `end` is where reading stopped.
+    `damaged` are line numbers (from 1); of a partial reading, counted from the end (-1 is the last line) and
+    only those after the newest entry. `end` is where reading stopped.
     """
 
     header: Header | None
@@ -69,9 +70,10 @@ def load(handle: int, size: int, *, small: int = SMALL, block: int = BLOCK) -> L
     if size > small:
         header = read_head(handle)
         if header is not None and header.version >= VERSION:
-            records = _read_tail(handle, size, block)
-            if records is not None:
-                return Loaded(header, records, size, complete=False)
+            tail = _read_tail(handle, size, block)
+            if tail is not None:
+                tail.header = header
+                return tail
     return read_all(handle, size, block=block)
 
 
@@ -197,43 +199,52 @@ def _backward(handle: int, end: int, block: int) -> Iterator[tuple[int, bytes]]:
     yield 0, b"".join(reversed(pieces))
 
 
-def _read_tail(handle: int, size: int, block: int) -> list[Record] | None:
-    """The newest branch back to where its context begins, oldest first; None where that needs the whole file.
+def _read_tail(handle: int, size: int, block: int) -> Loaded | None:
+    """The newest branch back to where its context begins; None where that cannot be told from the end.
 
     Lines of other branches are passed over without decoding: they do not hold the id that is looked for.
     """
-    path: list[Record] = []
+    found = Loaded(None, [], size, complete=False, damaged=[])
     need = _Need()
-    wanted: str | None = None
+    alone = True
     mark = b""
-    for start, line in _backward(handle, size, block):
-        if mark not in line:
+    wanted = ""
+    for number, (start, line) in enumerate(_backward(handle, size, block), 1):
+        if not line or line.isspace():
             continue
-        entry = decode_entry(line) if line else None
-        if entry is None or (wanted is not None and entry.id != wanted):
+        entry = decode_entry(line) if mark in line else None
+        if entry is None or (wanted and entry.id != wanted):
+            alone = False
+            if not wanted:
+                found.damaged.append(-number)
             continue
         if not entry.id or entry.parent_id == "":
             return None
-        path.append(Record(entry, start, len(line)))
-        if need.met_by(entry):
-            path.reverse()
-            return path
-        if need.everything or entry.parent_id is None:
-            return None
+        found.records.append(Record(entry, start, len(line)))
+        if entry.parent_id is None or need.met_by(entry):
+            found.complete = alone and entry.parent_id is None and _is_first(handle, start)
+            found.records.reverse()
+            return found
         wanted = entry.parent_id
         mark = jsonl.encode(wanted)
     return None
+
+
+def _is_first(handle: int, start: int) -> bool:
+    """Whether only the header comes before an offset."""
+    lines = _forward(handle, 0, start)
+    return sum(1 for _, line in lines if line and not line.isspace()) == 1
 
 
 class _Need:
     """Whether the entries seen so far, newest first, are enough for the context."""
 
     def __init__(self) -> None:
-        self.everything = False
-        """The newest boundary has no checkpoint: the prompt comes from the start of the branch."""
         self._kept: str | None = None
         self._bounded = False
         self._reached = False
+        self._prompt = False
+        """The newest boundary has a checkpoint; without one the prompt comes from the start of the branch."""
         self._model = False
         self._level = False
 
@@ -241,9 +252,9 @@ class _Need:
         match entry:
             case CompactionEntry() if not self._bounded:
                 self._bounded = True
-                self.everything = entry.system_message is None
                 self._kept = entry.first_kept_entry_id
                 self._reached = self._kept is None or self._kept == entry.id
+                self._prompt = entry.system_message is not None
             case ModelChangeEntry():
                 self._model = True
             case ThinkingLevelChangeEntry():
@@ -252,4 +263,4 @@ class _Need:
                 self._model = True
                 self._level = self._level or answer.thinking_level is not None
         self._reached = self._reached or (self._bounded and entry.id == self._kept)
-        return self._reached and self._model and self._level
+        return self._reached and self._prompt and self._model and self._level
