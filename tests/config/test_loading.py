@@ -325,6 +325,14 @@ def test_numbers_that_only_look_odd_are_read(home: Home) -> None:
     assert found.settings.compaction_model == "auto"
 
 
+def test_null_means_not_set_where_relay_finds_the_value_itself(home: Home) -> None:
+    home.user({"defaultModel": "m", "shellPath": None})
+    home.own({"defaultModel": None})
+    loaded = home.load()
+    assert loaded.problems == ()
+    assert (loaded.settings.default_model, loaded.settings.shell_path) == ("m", None)
+
+
 def test_a_number_without_end_is_refused(home: Home) -> None:
     home.user_file.write_text('{"retry": {"maxRetries": 1e400}, "laya": {"minConfidence": -1e400}}')
     loaded = home.load()

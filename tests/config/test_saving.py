@@ -48,6 +48,9 @@ def test_new_keys_take_the_form_of_their_neighbours(file: Path) -> None:
     )
     save_setting(file, "retry.enabled", False)
     assert '\n\t\t},\n\t\t"enabled": false\n\t}' in file.read_text()
+    file.write_bytes(b'{\r\n "theme": "dark"\r\n}')
+    save_setting(file, "retry.enabled", False)
+    assert file.read_bytes() == b'{\r\n "theme": "dark",\r\n "retry": {\r\n  "enabled": false\r\n }\r\n}'
     file.write_text('{"theme":"dark"}')
     save_setting(file, "defaultTools", ["+grep"])
     assert file.read_text() == '{"theme":"dark", "defaultTools": ["+grep"]}'

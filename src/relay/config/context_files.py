@@ -88,7 +88,6 @@ def _decode(raw: bytes) -> tuple[str, bool]:
     try:
         return raw.decode(encoding), True
     except UnicodeDecodeError as error:
-        cut = (
-            not wide and len(raw) > LARGEST - 4 and error.start > len(raw) - 4
-        )  # a character was cut in half
+        # bounding the file may have cut its last character in half
+        cut = not wide and len(raw) > LARGEST - 4 and error.start > len(raw) - 4
         return raw.decode(encoding, "ignore" if cut else "replace"), cut
