@@ -79,14 +79,15 @@ def test_long_and_odd_values_are_shown_short() -> None:
 
 
 def test_types_in_the_notation_of_the_tables() -> None:
-    kinds = [
+    kinds: list[Kind] = [
         Listing(Text()),
         Listing(OneOf((Text(), Boolean()))),
         Choice(("a", False)),
         Timeout(),
         Record(()),
     ]
-    assert [label(kind) for kind in kinds] == [
+    labels = [label(kind) for kind in kinds]
+    assert labels == [
         "string[]",
         "array",
         '"a" | false',
