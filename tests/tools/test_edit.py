@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from relay.agent.arguments import ArgumentChecker
 from relay.agent.tool import ToolError
 from relay.tools.edit import Replacement, edit_bytes
+from relay.tools.edit_match import Document, find_places, fold
 from relay.tools.text_file import decode, encode
 from tests.shared import shared
 from tests.tools.calls import context, text_of
@@ -382,6 +383,48 @@ def test_lines_that_an_edit_repeats_keep_their_ends(
     )
     raw = "".join(text + end for text, end in stored).encode()
     assert edit(raw, (old, new)) == expected.encode()
+
+
+TYPOGRAPHY = [
+    "a",
+    "b",
+    "“",
+    '"',
+    "’",
+    "'",
+    "–",
+    "-",
+    " ",
+    "\u00a0",
+    "\t",
+    "é",
+    "e\u0301",
+    "…",
+    "ﬁ",
+    "\u200b",
+    "한",
+    "\n",
+]
+
+
+def even(text: str) -> str:
+    return "\n".join(line.rstrip(" \t") for line in fold(text).split("\n"))
+
+
+@given(st.lists(st.sampled_from(TYPOGRAPHY), min_size=1, max_size=25), st.data())
+def test_a_near_place_has_the_wanted_text_once_evened_out(pieces: list[str], data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(pieces) - 1))
+    end = data.draw(st.integers(start + 1, len(pieces)))
+    old = even("".join(pieces[start:end]))
+    assume(old)
+    document = Document("".join(pieces).replace("\n", "\r\n"))
+    found = find_places(document, old)
+    for place in found.places:
+        text = document.text[place.start : place.end]
+        assert even(text).rstrip() == old.rstrip() if found.is_near else text == old
+    whole = even("".join(pieces))
+    if whole.count(old) == 1 and start == 0 and end == len(pieces):
+        assert len(found.places) == 1
 
 
 @given(st.binary(max_size=200))

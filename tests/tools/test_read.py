@@ -13,7 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relay.ai.types import ImageContent
+from relay.agent.tool import ToolResult
+from relay.ai.types import ImageContent, TextContent
+from relay.tools.local import LocalOperations
+from relay.tools.read import ReadTool
 from relay.tools.read_window import Chunks, read_window
 from relay.tools.text_file import UTF_8
 from tests.shared import shared
@@ -294,6 +297,20 @@ async def test_a_window_is_a_slice_of_the_lines(
         assert len("\n".join(wanted[: window.shown + 1]).encode()) > max_bytes
         assert window.by == "bytes"
     assert (window.by is None) == (offset - 1 + window.shown >= len(lines))
+
+
+class _History:
+    async def read(self, address: str, offset: int, limit: int | None) -> ToolResult:
+        return ToolResult(content=[TextContent(text=f"{address} {offset} {limit}")])
+
+
+async def test_other_addresses_go_to_their_readers(tmp_path: Path) -> None:
+    history = ReadTool(tmp_path, LocalOperations(), addresses={"history": _History()})
+    result = await history.run({"path": "history://sessions/1:2-3", "limit": 5}, context())
+    assert text_of(result) == "history://sessions/1:2-3 1 5"
+    message = await fail("read", tmp_path, path="https://example.org/a.txt")
+    assert "https://example.org/a.txt" in message
+    assert "file://" in message
 
 
 async def test_an_image_is_a_note_and_a_block(tmp_path: Path) -> None:

@@ -16,16 +16,15 @@ _SINGLE = "\u2018\u2019\u201a\u201b\u2032\u02bc"
 _DOUBLE = "\u201c\u201d\u201e\u201f\u2033"
 _DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
 _UNSEEN = "\u200b\u2060\ufeff"
-FOLDS = str.maketrans(
-    {
-        **dict.fromkeys(_SINGLE, "'"),
-        **dict.fromkeys(_DOUBLE, '"'),
-        **dict.fromkeys(_DASHES, "-"),
-        **dict.fromkeys(_UNSEEN, ""),
-        # Bytes that are not UTF-8, which the model was shown as this character.
-        **dict.fromkeys(map(chr, range(0xDC80, 0xDD00)), "\ufffd"),
-    }
-)
+FOLDS = {
+    **dict.fromkeys(_SINGLE, "'"),
+    **dict.fromkeys(_DOUBLE, '"'),
+    **dict.fromkeys(_DASHES, "-"),
+    **dict.fromkeys(_UNSEEN, ""),
+    # Bytes that are not UTF-8, which the model was shown as this character.
+    **dict.fromkeys(map(chr, range(0xDC80, 0xDD00)), "\ufffd"),
+}
+_LOOKALIKES = re.compile(f"[{''.join(FOLDS)}]")
 BLANKS = " \t"
 
 
@@ -115,7 +114,9 @@ def _find_all(text: str, wanted: str) -> list[int]:
 
 def fold(text: str) -> str:
     """`text` with lookalikes made equal; blanks stay."""
-    return text if text.isascii() else unicodedata.normalize("NFKC", text.translate(FOLDS))
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFKC", _LOOKALIKES.sub(lambda found: FOLDS[found[0]], text))
 
 
 def _find_near(text: str, wanted: str) -> list[Place]:

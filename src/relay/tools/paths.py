@@ -75,6 +75,13 @@ def real_path(written: Any, cwd: Path, operations: Operations, *, near: bool) ->
         return None
 
 
+def find_scheme(written: str) -> str | None:
+    """`history` for `history://…`; None for paths of files, `file://` ones too."""
+    found = re.match(r"@?([A-Za-z][A-Za-z0-9+.-]+)://", written)
+    scheme = found[1].lower() if found else "file"
+    return None if scheme == "file" else scheme
+
+
 def _from_address(address: str) -> str:
     parts = urlsplit(address)
     if parts.netloc not in ("", "localhost"):

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import base64
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from relay.agent.addresses import AddressReader
 from relay.agent.tool import ToolCallContext, ToolError, ToolResult
 from relay.ai.types import ImageContent, TextContent, ToolSpec
 from relay.base.errors import RelayError
 from relay.tools.arguments import count_argument, text_argument
 from relay.tools.operations import FileInfo, Operations
-from relay.tools.paths import explain_missing, locate
+from relay.tools.paths import explain_missing, find_scheme, locate
 from relay.tools.read_window import CHUNK, Chunks, Window, read_window
 from relay.tools.text_file import HEAD, IMAGES, UTF_8, find_binary, find_form, find_image, name_text
 from relay.tools.truncate import MAX_BYTES, MAX_LINES, format_size
@@ -31,12 +33,20 @@ class ReadTool:
     execution: Literal["parallel"] = "parallel"
 
     def __init__(
-        self, cwd: Path, operations: Operations, *, auto_resize: bool = True, block_images: bool = False
+        self,
+        cwd: Path,
+        operations: Operations,
+        *,
+        auto_resize: bool = True,
+        block_images: bool = False,
+        addresses: Mapping[str, AddressReader] | None = None,
     ) -> None:
+        """`addresses` has readers by scheme ("history"), lower case."""
         self._cwd = cwd
         self._operations = operations
         self._auto_resize = auto_resize
         self._block_images = block_images
+        self._addresses = addresses or {}
         self.spec = ToolSpec(
             name="read",
             description=(
@@ -62,6 +72,9 @@ class ReadTool:
         written = text_argument(arguments, "path")
         offset = count_argument(arguments, "offset", least=0) or 1
         limit = count_argument(arguments, "limit")
+        scheme = find_scheme(written)
+        if scheme is not None:
+            return await self._read_address(scheme, written, offset, limit)
         path = await asyncio.to_thread(locate, written, self._cwd, self._operations)
         try:
             info = await self._operations.stat(path)
@@ -76,6 +89,15 @@ class ReadTool:
             return await self._read_text(path, written, head, (offset, limit), size=info.size)
         except OSError as error:
             raise await explain_missing(error, written, path, self._operations) from error
+
+    async def _read_address(self, scheme: str, written: str, offset: int, limit: int | None) -> ToolResult:
+        reader = self._addresses.get(scheme)
+        if reader is None:
+            known = ", ".join(f"{name}://" for name in ("file", *self._addresses))
+            raise ToolError(
+                f"read cannot open {written}: it takes paths of files and addresses with {known}."
+            )
+        return await reader.read(written.removeprefix("@"), offset, limit)
 
     async def _read_text(
         self, path: Path, written: str, head: bytes, wanted: tuple[int, int | None], *, size: int
