@@ -5,7 +5,7 @@ The ids that a line gets depend only on the file's lines, so every opening gives
 
 from __future__ import annotations
 
-import hashlib
+import zlib
 
 from relay.ai.types import JsonObject
 from relay.session.entries import VERSION
@@ -49,9 +49,9 @@ class Upgrade:
         return changed if changed != value else None
 
     def _derived(self, line: bytes) -> str:
-        for attempt in range(1 << 16):
-            seed = f"{len(self._ids)}.{attempt}.".encode() + line
-            id = hashlib.blake2b(seed, digest_size=4).hexdigest()
+        attempt = 0
+        while True:
+            id = f"{zlib.crc32(f'{len(self._ids)}.{attempt}.'.encode() + line):08x}"
             if id not in self._taken:
                 return id
-        return hashlib.blake2b(line, digest_size=16).hexdigest()
+            attempt += 1
