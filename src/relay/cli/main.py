@@ -2,20 +2,81 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
 from relay import __version__
 
+SUBCOMMANDS = ("config", "local")
+
 
 def main(argv: Sequence[str]) -> int:
-    """Runs the command line `argv` (without the program's name) and returns its exit code."""
-    if any(argument in ("-v", "--version") for argument in argv):
+    """Runs the command line `argv` (without the program's name) and returns its exit code.
+
+    0: done. 1: it failed, and stderr says why. 2: the command line is wrong. 128 + n: ended by signal n.
+    """
+    if argv and argv[0] in ("-v", "--version"):
         sys.stdout.write(__version__ + "\n")
         return 0
-    return 2
+    from relay.base.errors import RelayError
+    from relay.cli.errors import UsageError
+
+    try:
+        return _dispatch(argv)
+    except UsageError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    except RelayError as error:
+        if os.environ.get("RELAY_DEBUG") == "1":
+            raise
+        sys.stderr.write(f"{error}\n")
+        return 1
+    except BrokenPipeError:
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _dispatch(argv: Sequence[str]) -> int:
+    if argv and argv[0] in SUBCOMMANDS:
+        return _subcommand(argv[0], argv[1:])
+    from relay.cli.arguments import parse
+
+    arguments = parse(argv)
+    if arguments.flag("version"):
+        sys.stdout.write(__version__ + "\n")
+        return 0
+    if arguments.flag("help"):
+        from relay.cli.help import help_text
+
+        sys.stdout.write(help_text())
+        return 0
+    if arguments.list_models is not None:
+        from relay.cli.list_models import list_models
+
+        return list_models(arguments.list_models, os.environ, sys.stdout, sys.stderr)
+    from relay.cli.run import run
+
+    return run(arguments, os.environ)
+
+
+def _subcommand(name: str, argv: Sequence[str]) -> int:
+    if name == "config":
+        from relay.cli.config_command import run as run_config
+
+        return run_config(argv, os.environ, sys.stdout, sys.stderr)
+    from relay.cli.local_command import run as run_local
+
+    return run_local(argv, os.environ, sys.stdout, sys.stderr)
 
 
 def entry() -> None:
     """The console script."""
-    sys.exit(main(sys.argv[1:]))
+    code = main(sys.argv[1:])
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has gone; nothing is left to tell it, and the interpreter must not try again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    sys.exit(code)

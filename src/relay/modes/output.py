@@ -50,10 +50,19 @@ class RecordOutput:
             self._loop.call_soon(self._hand_over)
         self._batch += (record, b"\n")
 
+    @property
+    def broken(self) -> bool:
+        """Whether the reader has gone away."""
+        return self._broken
+
+    @property
+    def roomy(self) -> bool:
+        """Whether the reader is not more than HIGH_WATER bytes behind."""
+        return self._room.is_set()
+
     async def drain(self) -> None:
-        """Returns at once unless the reader is more than HIGH_WATER bytes behind."""
-        if not self._room.is_set():
-            await self._room.wait()
+        """Returns once the reader has caught up."""
+        await self._room.wait()
 
     async def finish(self) -> None:
         """Waits until everything is written, or the reader is gone."""

@@ -10,6 +10,7 @@ import msgspec
 from relay.agent.tool import Tool
 from relay.ai.prompt import Prompt
 from relay.ai.types import SystemMessage, ToolReference
+from relay.config.context_files import ContextFile
 
 PREAMBLE = (
     "You are Relay, a coding agent that works in the user's terminal. You read files, run commands and "
@@ -20,13 +21,6 @@ GENERAL_RULES = (
     "Answer briefly and name the files you speak of by their paths.",
     "Before you say that something works, check it.",
 )
-
-
-class ContextFile(msgspec.Struct, frozen=True):
-    """Instructions found in the agent directory or the project."""
-
-    path: Path
-    text: str
 
 
 class PromptSources(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,0 +1,29 @@
+"""Print mode: runs the prompts one after another and writes the final answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TextIO
+
+from relay.ai.types import UserContent, text_of
+from relay.runtime.live import LiveSession
+
+
+async def run_print(
+    session: LiveSession, prompts: Sequence[list[UserContent]], stdout: TextIO, stderr: TextIO
+) -> int:
+    """Exit code: 1 when the last answer failed (its reason goes to stderr, nothing to stdout), else 0."""
+    for prompt in prompts:
+        session.prompter.start(prompt)
+        await session.runner.settled()
+    answer = session.record.last_answer
+    if answer is None:
+        return 0
+    if answer.stop_reason in ("error", "aborted"):
+        stderr.write(f"{answer.error_message or 'The run was aborted.'}\n")
+        return 1
+    text = text_of(answer.content)
+    if text:
+        stdout.write(text if text.endswith("\n") else text + "\n")
+        stdout.flush()
+    return 0

@@ -1,0 +1,1 @@
+"""RPC mode: JSONL commands in, responses and session events out."""

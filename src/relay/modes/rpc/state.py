@@ -1,0 +1,53 @@
+"""RPC commands that read: state, messages, entries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from relay.ai.types import text_of
+from relay.modes.rpc.records import Command, CommandError
+from relay.runtime.live import LiveSession
+
+
+async def get_state(session: LiveSession, command: Command) -> Any:
+    record = session.record
+    state: dict[str, Any] = {
+        "model": session.choice.model,
+        "thinkingLevel": session.choice.thinking,
+        "isStreaming": session.runner.busy,
+        "isCompacting": False,
+        "steeringMode": session.inbox.steering_mode,
+        "followUpMode": session.inbox.follow_up_mode,
+        "sessionId": record.id,
+        "autoCompactionEnabled": session.settings.compaction.enabled,
+        "messageCount": len(record.messages),
+        "pendingMessageCount": session.inbox.size,
+    }
+    if record.file is not None:
+        state["sessionFile"] = str(record.file)
+    if record.name is not None:
+        state["sessionName"] = record.name
+    return state
+
+
+async def get_messages(session: LiveSession, command: Command) -> Any:
+    return {"messages": session.record.messages}
+
+
+async def get_entries(session: LiveSession, command: Command) -> Any:
+    since = command.optional_text("since")
+    lines = session.record.entries_after(since)
+    if lines is None:
+        raise CommandError(
+            f"get_entries: no entry has the id {since}. Leave `since` out to get all entries, "
+            "or pass the id of an entry of this session."
+        )
+    return {"entries": [msgspec.Raw(line) for line in lines], "leafId": session.record.leaf_id}
+
+
+async def get_last_assistant_text(session: LiveSession, command: Command) -> Any:
+    answer = session.record.last_answer
+    text = text_of(answer.content) if answer is not None else ""
+    return {"text": text or None}
