@@ -4,192 +4,184 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
-from typing import Any, NamedTuple
+from typing import Any
 
+from relay.ai.classify_codes import CODES, STATUSES
+from relay.ai.classify_read import Said, read
+from relay.ai.classify_waits import asked_wait
 from relay.ai.errors import ErrorKind, ProviderError
-from relay.base import jsonl
-from relay.base.clock import now_ms
-
-_SHOWN = 600
-"""Characters of a provider's message shown to the user."""
-
-_CODES: dict[str, ErrorKind] = {
-    "context_length_exceeded": "overflow",
-    "exceed_context_size_error": "overflow",
-    "request_too_large": "overflow",
-    "model_context_window_exceeded": "overflow",
-    "string_above_max_length": "overflow",
-    "insufficient_quota": "quota",
-    "billing_hard_limit_reached": "quota",
-    "billing_error": "quota",
-    "credit_balance_too_low": "quota",
-    "usage_limit_reached": "quota",
-    "rate_limit_exceeded": "rate_limit",
-    "rate_limit_error": "rate_limit",
-    "tokens": "rate_limit",
-    "resource_exhausted": "rate_limit",
-    "overloaded_error": "overload",
-    "server_is_overloaded": "overload",
-    "slow_down": "rate_limit",
-    "unavailable": "overload",
-    "internal": "overload",
-    "server_error": "overload",
-    "api_error": "overload",
-    "timeout_error": "overload",
-    "authentication_error": "auth",
-    "permission_error": "auth",
-    "invalid_api_key": "auth",
-    "unauthenticated": "auth",
-    "permission_denied": "auth",
-    "content_filter": "refusal",
-    "content_policy_violation": "refusal",
-    "refusal": "refusal",
-    "invalid_request_error": "request",
-    "not_found_error": "request",
-    "invalid_argument": "request",
-    "model_not_found": "request",
-}
-"""Lower-cased `code`, `type` or `status` of an error body → kind."""
-
-_STATUSES: dict[int, ErrorKind] = {
-    401: "auth",
-    402: "quota",
-    403: "auth",
-    408: "transport",
-    409: "overload",
-    413: "overflow",
-    425: "overload",
-    429: "rate_limit",
-    529: "overload",
-}
 
 _OVERFLOW = re.compile(
-    r"prompt (?:is )?too long|maximum context length|max(?:imum)? context (?:length|size|window)|"
-    r"context (?:length|size|window)[^.]{0,40}(?:exceed|too (?:small|large|long))|"
-    r"exceed\w*[^.]{0,60}(?:context (?:length|size|window)|maximum number of tokens allowed)|"
-    r"input (?:token count|length|is too long)[^.]{0,60}(?:exceed|too long|maximum)|"
-    r"too many (?:input )?tokens in|reduce the length of the (?:messages|prompt|input)|"
-    r"input is too long|request exceeds the maximum size|(?:prompt|input)[^.]{0,30}larger than the context",
+    r"(?:prompt|input|request|messages?|conversation) (?:is |are |was )?(?:far |much )?too (?:long|large)"
+    r"|prompt[^.]{0,40}too (?:long|large) (?:for|to fit)"
+    r"|too (?:long|large)[^.]{0,40}(?:for|to fit)[^.]{0,40}(?:context|model)"
+    r"|(?:max(?:imum)?|available|total|model(?:'s)?) (?:context|sequence|prompt|input|model) "
+    r"(?:length|size|window|limit)"
+    r"|context[ _](?:length|size|window|limit)[^.]{0,60}"
+    r"(?:exceed|overflow|not enough|too (?:small|short)|surpass)"
+    r"|(?:exceed|surpass|overflow|larger|longer|greater|more)\w*[^.]{0,80}(?:context|token limit|"
+    r"(?:number of )?(?:input )?tokens allowed|maximum input)"
+    r"|exceed\w*[^.]{0,40}(?:prompt|input)[^.]{0,20}(?:length|tokens|size)"
+    r"|(?:prompt|input)[^.]{0,30}token(?:s| count)[^.]{0,40}(?:exceed|greater|larger|over|above)"
+    r"|(?:prompt|input)[^.]{0,20}exceeds?[^.]{0,20}(?:max|limit|length)"
+    r"|context (?:is |was )?(?:full|overflow)|out of context|n_keep[^.]{0,20}n_ctx"
+    r"|reduce (?:the length of )?(?:the|your) (?:messages|prompt|input|conversation)"
+    r"|(?:range of input length|`?inputs`? (?:tokens|must have less than))"
+    r"|input length and `?max_tokens`?|too many (?:input |prompt )?tokens in|too many tokens: "
+    r"|request (?:entity|body)? ?(?:exceeds|too large)|request_too_large"
+    r"|上下文[^。]{0,20}(?:超|过长)|(?:输入|提示)[^。]{0,20}(?:过长|超)",
+    re.IGNORECASE,
+)
+_NOT_OVERFLOW = re.compile(
+    # Waits, and limits on the answer or on one part of the request: a shorter conversation helps neither.
+    r"per (?:minute|hour|day|second)|\b[tr]p[mdh]\b|rate[ -]?limit|throttl|please wait|try again (?:in|later)"
+    r"|too many requests|(?:max_(?:completion_|output_)?tokens|budget_tokens)\W[^.]{0,40}"
+    r"(?:must|at most|too large|should|cannot|less|greater)|completion tokens, whereas"
+    r"|\bimages?\b[^.]{0,40}(?:exceed|too large|maximum)|unknown (?:parameter|field|name)|unrecognized"
+    r"|string too long|tool (?:name|description)|(?:top_k|temperature|stop)\b[^.]{0,30}(?:too|must|maximum)",
     re.IGNORECASE,
 )
 _QUOTA = re.compile(
-    r"insufficient[ _](?:quota|credit|balance|funds)|credit balance|exceeded your current quota|"
-    r"(?:usage|spend\w*|billing) limit|out of credits?|payment required|quota (?:is )?(?:used up|exhausted)",
+    r"insufficient[ _]?(?:quota|credits?|balance|funds|account)|credit balance"
+    r"|exceeded (?:your )?current quota"
+    r"|(?:usage|spend(?:ing)?|billing|monthly|weekly|daily|plan|account)[ _](?:limits?|cap|quota)\b"
+    r"|(?:out of|no|not enough|more|purchase|add|remaining) credits|payment required|extra usage is required"
+    r"|quota (?:is |has been |was )?(?:used up|exhausted|exceeded|reached)"
+    r"|exceeded (?:the|your)[^.]{0,20}quota|arrears|余额不足|欠费",
     re.IGNORECASE,
 )
-_REFUSAL = re.compile(r"content (?:policy|filter)|safety system|terms of service|usage polic", re.IGNORECASE)
-_WINDOWS = (
-    re.compile(r"maximum context length is (\d+)", re.IGNORECASE),
-    re.compile(r"tokens? > (\d+) maximum", re.IGNORECASE),
-    re.compile(r"context size \((\d+)", re.IGNORECASE),
-    re.compile(r"maximum number of tokens allowed \((\d+)", re.IGNORECASE),
+_PLANS = re.compile(r"billing|recharge|upgrade (?:your|to)", re.IGNORECASE)
+_AUTH = re.compile(
+    r"(?:invalid|incorrect|missing|no|expired|revoked|wrong)[^.]{0,20}(?:api[ _-]?key|token|credentials)\b"
+    r"|api[ _-]?key[^.]{0,30}(?:invalid|not valid|expired|missing|required|not found)"
+    r"|unauthori[sz]ed|authentication",
+    re.IGNORECASE,
 )
-
-
-class _Said(NamedTuple):
-    """What an error body says, wherever its server puts it."""
-
-    message: str
-    codes: tuple[str, ...]
-    window: int | None
+_REFUSAL = re.compile(
+    r"content (?:management )?(?:policy|filter)|safety (?:system|reasons|filter)|terms of service|usage polic"
+    r"|flagged|moderation|inappropriate content|sensitive content|violat\w+[^.]{0,40}polic",
+    re.IGNORECASE,
+)
+_RATE = re.compile(r"rate[ -]?limit|too many requests|per minute|throttl|slow down|concurren", re.IGNORECASE)
+_OVERLOAD = re.compile(
+    r"overload|temporarily|at capacity|try again later|unavailable|internal (?:server )?error", re.I
+)
 
 
 def classify(status: int | None, body: bytes | dict[str, Any], headers: Mapping[str, str]) -> ProviderError:
-    """The error that an HTTP answer or an error event tells of. `status` None: it came inside a stream."""
-    said = _read(body)
-    kind = _kind(status, said)
-    code = next(iter(said.codes), None)
-    shown = said.message if len(said.message) <= _SHOWN else said.message[:_SHOWN] + "…"
-    place = (
-        f"The server answered with status {status}" if status is not None else "The server reported an error"
-    )
-    text = f"{place}: {shown}" if shown else f"{place}{f' ({code})' if code else ''} and no explanation."
+    """The error that an HTTP answer or an error event tells of.
+
+    `status` is the HTTP status, None for an error inside a stream that began well; a status that the body
+    itself names then counts. `headers` may hold names in any case; the wait they ask for ends up in
+    `retry_after_ms`.
+    """
+    said = read(body)
+    if status is None or status < 400:
+        status = said.status
+    kind = kind_of(status, said)
     return ProviderError(
-        text + _advice(kind),
+        _sentence(status, said, kind),
         kind,
         status=status,
-        code=code,
-        retry_after_ms=retry_after(headers),
+        code=said.code,
+        retry_after_ms=asked_wait(headers, said),
         context_window=said.window if kind == "overflow" else None,
     )
 
 
-def retry_after(headers: Mapping[str, str]) -> int | None:
-    """Milliseconds that the server asks us to wait: `retry-after-ms`, or `retry-after` in seconds or as a date."""
-    lowered = {name.lower(): value.strip() for name, value in headers.items()}
-    for name, factor in (("retry-after-ms", 1), ("retry-after", 1000)):
-        value = lowered.get(name)
-        if value is None:
-            continue
-        try:
-            return max(0, int(float(value) * factor))
-        except (ValueError, OverflowError):
-            pass
-        try:
-            return max(0, int(parsedate_to_datetime(value).timestamp() * 1000) - now_ms())
-        except (ValueError, TypeError):
-            continue
+def kind_of(status: int | None, said: Said) -> ErrorKind:
+    """Codes that name one cause decide; then the status where it does; then words; then vague codes."""
+    named = [CODES[code] for code in said.codes if code in CODES]
+    if (clear := _clear(status, said, named)) is not None:
+        return clear
+    if (spoken := _spoken(status, said, named)) is not None:
+        return spoken
+    if status is not None and status in STATUSES:
+        return STATUSES[status]
+    if named:
+        return named[0]
+    if status is not None and status >= 500:
+        return "overload"
+    if status is not None and status >= 400:
+        return "request"
+    return _guess(said.text)
+
+
+def _clear(status: int | None, said: Said, named: list[ErrorKind]) -> ErrorKind | None:
+    """What a code says so plainly that neither status nor words matter."""
+    if status == 413:
+        return "overflow"
+    for kind in ("overflow", "quota", "refusal"):
+        if kind in named:
+            return kind
+    if said.waits_for_day:
+        return "quota"
+    if said.retry_ms is not None and (status in (None, 429) or "rate_limit" in named):
+        return "rate_limit"
+    if "auth" in named and status not in (429, 402):
+        return "auth"
     return None
 
 
-def _kind(status: int | None, said: _Said) -> ErrorKind:
-    named = [_CODES[code] for code in said.codes if code in _CODES]
-    for decisive in ("overflow", "quota", "refusal"):
-        if decisive in named:
-            return decisive
-    if status not in (401, 403) and "rate_limit" not in named and _OVERFLOW.search(said.message):
+def _spoken(status: int | None, said: Said, named: list[ErrorKind]) -> ErrorKind | None:
+    """What the words say, where the status leaves room for it."""
+    text = said.text
+    limited = status == 429 or "rate_limit" in named
+    if not limited and status not in (401, 402, 403, 404) and overflows(text):
         return "overflow"
-    if _QUOTA.search(said.message) and status in (None, 400, 402, 403, 429):
+    if status in (None, 400, 402, 403, 422, 429) and _is_spent(text, coded="rate_limit" in named):
         return "quota"
-    if status in _STATUSES:
-        return _STATUSES[status]
-    if status is not None and status >= 500:
-        return "overload"
-    if _REFUSAL.search(said.message):
+    if limited:
+        return "rate_limit"
+    if status in (400, 403, 422, 451) and _REFUSAL.search(text):
         return "refusal"
-    if status is not None and 400 <= status < 500:
-        return "request"
-    return named[0] if named else ("overload" if status is None else "request")
+    if status == 400 and _AUTH.search(text):
+        return "auth"
+    return None
 
 
-def _read(body: bytes | dict[str, Any]) -> _Said:
-    if isinstance(body, bytes):
-        try:
-            value = jsonl.decode(body)
-        except (ValueError, RecursionError):
-            return _Said(_plain(body), (), None)
-    else:
-        value = body
-    if isinstance(value, list) and value:
-        value = value[0]
-    if not isinstance(value, dict):
-        return _Said(str(value), (), None)
-    inner = value.get("error")
-    error = inner if isinstance(inner, dict) else value
-    message = next(
-        (text for text in (error.get("message"), inner, value.get("message"), value.get("detail")) if text),
-        "",
-    )
-    codes = [str(error[key]).lower() for key in ("code", "type", "status") if error.get(key) is not None]
-    text = message if isinstance(message, str) else jsonl.encode(message).decode()
-    return _Said(text.strip(), tuple(code for code in codes if not code.isdigit()), _window(error, text))
+def overflows(text: str) -> bool:
+    """Whether words say that the conversation does not fit the context window."""
+    return bool(_OVERFLOW.search(text)) and not _NOT_OVERFLOW.search(text)
 
 
-def _window(error: dict[str, Any], message: str) -> int | None:
-    if isinstance(error.get("n_ctx"), int):
-        return int(error["n_ctx"])
-    found = next((match for pattern in _WINDOWS if (match := pattern.search(message))), None)
-    return int(found[1]) if found else None
+def _is_spent(text: str, *, coded: bool) -> bool:
+    """Whether words tell of a paid limit that is used up.
+
+    Many add advice about plans to a limit per minute: plans count only where no code tells of a rate.
+    """
+    if re.search(r"per min(?:ute)?\b|per second|\b[tr]pm\b", text, re.IGNORECASE):
+        return False
+    return bool(_QUOTA.search(text)) or (not coded and bool(_PLANS.search(text)))
 
 
-def _plain(body: bytes) -> str:
-    """Text of an answer that is no JSON; of a page only its words."""
-    text = body.decode("utf-8", "replace")
-    return " ".join(re.sub(r"<[^>]*>", " ", text).split()) if "<" in text[:200] else text.strip()
+def _guess(text: str) -> ErrorKind:
+    """An error without status and known code: what it says, else a failure that may pass."""
+    if _REFUSAL.search(text):
+        return "refusal"
+    if _RATE.search(text):
+        return "rate_limit"
+    if _AUTH.search(text):
+        return "auth"
+    if _OVERLOAD.search(text) or not text:
+        return "overload"
+    return "request" if re.search(r"invalid|unsupported|not found|must ", text, re.I) else "overload"
+
+
+def _sentence(status: int | None, said: Said, kind: ErrorKind) -> str:
+    place = "The provider reported an error" if status is None else f"The provider answered {status}"
+    if said.code and said.code != str(status) and said.code.lower() not in said.message.lower():
+        place += f" ({said.code})"
+    message = said.message or _unexplained(status)
+    return f"{place}: {message}{_advice(kind)}"
+
+
+def _unexplained(status: int | None) -> str:
+    known = {413: "the request is too large.", 404: "nothing is found at this URL; check the base URL."}
+    return known.get(status or 0, "it gave no explanation.")
 
 
 def _advice(kind: ErrorKind) -> str:
     if kind == "auth":
-        return " Check the key of this provider (environment variable, auth.json or --api-key)."
+        return " Check the key of this provider (--api-key, auth.json, models.json or environment variable)."
     return ""
