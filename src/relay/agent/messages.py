@@ -110,7 +110,7 @@ def _shell_text(message: BashExecutionMessage) -> str:
 def _branch_text(message: BranchSummaryMessage) -> str:
     return (
         "This conversation came back here from another branch. What happened there:\n\n"
-        f"<summary>\n{message.summary}\n</summary>"
+        f"<summary>\n{message.summary}</summary>"
     )
 
 

@@ -1,4 +1,4 @@
-"""One model call: builds the request, drives the stream, and ends it in exactly one done or error event."""
+"""One model call: builds the request, drives the stream, ends it in exactly one done or error event."""
 
 from __future__ import annotations
 
@@ -6,155 +6,252 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing
-from typing import Literal, TypeVar
+from typing import Literal, Protocol
+
+import msgspec
 
 from relay.ai.errors import ProviderError
-from relay.ai.events import Done, Failed, Start, StreamEvent
+from relay.ai.events import (
+    Done,
+    Failed,
+    Start,
+    StreamEvent,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ThinkingDelta,
+    ThinkingEnd,
+    ThinkingStart,
+)
+from relay.ai.growing import GrowingMessage
+from relay.ai.interrupt import Interrupt, Interrupted
 from relay.ai.model import Model
 from relay.ai.retry import RetryPolicy
-from relay.ai.transport import Transport
-from relay.ai.types import Message
+from relay.ai.types import AssistantMessage, Message
 from relay.ai.wire.base import CallOptions, ServerEvent, StreamReader, WireAdapter, WireRequest
 from relay.base import jsonl
 from relay.base.clock import now_ms
 
 PayloadHook = Callable[[dict[str, object], Model], Awaitable[dict[str, object]]]
-
-_Result = TypeVar("_Result")
+"""Sees the JSON body before it is sent and returns the one to send."""
 
 ABORTED = "The answer was aborted."
+
+_LAST_EVENTS = frozenset({"message_stop", "response.completed", "response.incomplete", "response.failed"})
+"""Names of events after which nothing comes, although some servers keep the connection open."""
+
+
+class Events(Protocol):
+    """The server's events: those that arrived together, an empty list at the end; see `EventStream`."""
+
+    async def read(self) -> list[ServerEvent]: ...
+
+    async def aclose(self) -> None: ...
+
+
+class Opener(Protocol):
+    """Sends a request. The `Transport`, or a script in its place. Raises ProviderError."""
+
+    async def open(
+        self, url: str, headers: dict[str, str], body: bytes, *, direct: bool = False
+    ) -> Events: ...
+
+
+class Clock(Protocol):
+    """Time as a call sees it: Unix milliseconds, seconds that only grow, and waiting."""
+
+    def now_ms(self) -> int: ...
+
+    def seconds(self) -> float: ...
+
+    async def sleep(self, seconds: float) -> None: ...
+
+
+class SystemClock:
+    """The real time."""
+
+    def now_ms(self) -> int:
+        return now_ms()
+
+    def seconds(self) -> float:
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+class CallTools(msgspec.Struct, frozen=True, kw_only=True):
+    """What a call works with besides its own input; `find_adapter` may raise ProviderError.
+
+    `direct`: no proxy, for a server of ours on this machine.
+    """
+
+    find_adapter: Callable[[], WireAdapter]
+    opener: Opener
+    retry: RetryPolicy = RetryPolicy()
+    clock: Clock = SystemClock()
+    on_payload: PayloadHook | None = None
+    direct: bool = False
 
 
 class Call:
     """Iterate it once. `abort` ends it from outside: a last `Failed` event with what came so far.
 
-    Errors are data: a failure ends the stream with `Failed`, and `error` then says what happened.
+    Errors are data: a failure ends the stream with `Failed`, and `error` then says what happened. When the
+    iterating task itself is cancelled no event follows, but `message` is made whole all the same.
     """
 
     def __init__(
-        self,
-        adapter: WireAdapter,
-        transport: Transport,
-        model: Model,
-        messages: Sequence[Message],
-        options: CallOptions,
-        *,
-        on_payload: PayloadHook | None = None,
-        retry: RetryPolicy,
+        self, tools: CallTools, model: Model, messages: Sequence[Message], options: CallOptions
     ) -> None:
-        self._adapter = adapter
-        self._transport = transport
+        self._tools = tools
         self._model = model
         self._messages = messages
         self._options = options
-        self._on_payload = on_payload
-        self._retry = retry
-        self._aborted = False
-        self._stop: Callable[[], object] | None = None
+        self._interrupt = Interrupt()
+        self._reader: StreamReader | None = None
+        self._open_blocks: dict[int, tuple[str, list[str]]] = {}
+        self._started = False
+        self.message: AssistantMessage = GrowingMessage(model, tools.clock.now_ms(), options.thinking).message
+        """The growing answer; whole once the iteration is over, however it ended."""
         self.error: ProviderError | None = None
 
     def abort(self) -> None:
-        """Ends the stream now, whatever it waits for."""
-        self._aborted = True
-        if self._stop is not None:
-            self._stop()
+        """Ends the stream now, whatever it waits for; does nothing when it is over."""
+        self._interrupt.request()
 
     async def __aiter__(self) -> AsyncIterator[StreamEvent]:
-        started = time.monotonic()
-        reader = self._adapter.reader(self._model, self._options, now_ms())
-        message = reader.message
-        # A message names its level when it is final; readers of the stream see none before.
-        level, message.thinking_level = message.thinking_level, None
+        began = self._tools.clock.seconds()
+        ends: list[StreamEvent] = []
+        complete = False
         try:
-            async with aclosing(self._events(reader)) as events:
+            async with aclosing(self._events()) as events:
                 async for event in events:
                     yield event
+            complete = True
         except ProviderError as error:
             self.error = error
-            self._give_up(reader, "error", str(error))
-        except _Aborted:
-            self._give_up(reader, "aborted", ABORTED)
-        message.thinking_level = level
-        message.duration_ms = int((time.monotonic() - started) * 1000)
-        if message.stop_reason in ("error", "aborted"):
-            yield Failed(reason=message.stop_reason, error=message)
-        else:
-            yield Done(reason=message.stop_reason, message=message)
+            self._give_up("error", str(error))
+            complete = True
+        except Interrupted:
+            ends = self._give_up("aborted", ABORTED)
+            complete = True
+        finally:
+            if not complete:
+                self._give_up("aborted", ABORTED)
+            self.message.duration_ms = int((self._tools.clock.seconds() - began) * 1000)
+        if not self._started:
+            yield Start(message=self.message)
+        for event in ends:
+            yield event
+        yield self._last()
 
-    async def _events(self, reader: StreamReader) -> AsyncGenerator[StreamEvent, None]:
-        request = await self._guarded(self._request())
-        body = jsonl.encode(request.body)
-        async with aclosing(self._answered(request, body)) as answer:
-            batch = await self._guarded(anext(answer, None))
-            yield Start(message=reader.message)
-            while batch is not None:
-                for event in batch:
-                    for block in reader.feed(event):
-                        yield block
-                batch = await self._guarded(anext(answer, None))
-        for block in reader.finish():
-            yield block
+    async def _events(self) -> AsyncGenerator[StreamEvent, None]:
+        tools = self._tools
+        adapter = tools.find_adapter()
+        reader = self._reader = adapter.reader(self._model, self._options, tools.clock.now_ms())
+        self.message = reader.message
+        run = self._interrupt.run
+        request = await run(self._request(adapter))
+        answer = await run(self._answer(request))
+        try:
+            self._started = True
+            yield Start(message=self.message)
+            while batch := await run(answer.read()):
+                for server_event in batch:
+                    for event in _fed(reader, server_event):
+                        self._interrupt.check()
+                        self._note(event)
+                        yield event
+                self._interrupt.check()
+                if _is_last(batch[-1]):
+                    await run(self._drain(answer))
+                    break
+            for event in reader.finish():
+                yield event
+        finally:
+            await answer.aclose()
 
-    async def _request(self) -> WireRequest:
-        request = self._adapter.build(self._model, self._messages, self._options)
-        if self._on_payload is None:
+    async def _request(self, adapter: WireAdapter) -> WireRequest:
+        request = adapter.build(self._model, self._messages, self._options)
+        if self._tools.on_payload is None:
             return request
-        body = await self._on_payload(request.body, self._model)
+        body = await self._tools.on_payload(request.body, self._model)
         return WireRequest(url=request.url, headers=request.headers, body=body)
 
-    async def _answered(self, request: WireRequest, body: bytes) -> AsyncGenerator[list[ServerEvent], None]:
-        """The server's events; a request refused before its first event is sent again as the policy says."""
-        retries = 0
+    async def _answer(self, request: WireRequest) -> Events:
+        """The answer as it begins; a request refused before that is sent again as the policy says."""
+        tools, retries = self._tools, 0
+        body = _encoded(request.body)
         while True:
-            begun = False
             try:
-                async with aclosing(self._transport.stream(request.url, request.headers, body)) as batches:
-                    async for batch in batches:
-                        begun = True
-                        yield batch
-                return
+                return await tools.opener.open(request.url, request.headers, body, direct=tools.direct)
             except ProviderError as error:
-                delay = None if begun else self._retry.delay_ms(error, retries)
+                delay = tools.retry.delay_ms(error, retries)
                 if delay is None:
-                    raise self._explained(error) from error
-                retries += 1
-                await asyncio.sleep(delay / 1000)
+                    raise tools.retry.explain(error) from error
+            retries += 1
+            await tools.clock.sleep(delay / 1000)
 
-    def _explained(self, error: ProviderError) -> ProviderError:
-        """Names the wait the server asks for where that is what ends the call."""
-        if not error.retryable or not self._retry.too_long(error):
-            return error
-        seconds = (error.retry_after_ms or 0) / 1000
-        return ProviderError(
-            f"{error} The server asks to wait {seconds:g} s, longer than retry.provider.maxRetryDelayMs allows.",
-            error.kind,
-            status=error.status,
-            code=error.code,
-            retry_after_ms=error.retry_after_ms,
-            context_window=error.context_window,
-        )
-
-    async def _guarded(self, work: Awaitable[_Result]) -> _Result:
-        """Awaits `work` in a task of its own, so that `abort` can end the wait without ending its caller."""
-        waiting = asyncio.ensure_future(work)
-        self._stop = waiting.cancel
-        if self._aborted:
-            waiting.cancel()
+    async def _drain(self, answer: Events) -> None:
+        """Reads what closes the body, so that the connection can be used again; not for long."""
         try:
-            return await waiting
-        except asyncio.CancelledError:
-            if not self._aborted:
-                waiting.cancel()
-                raise
-            raise _Aborted from None
-        finally:
-            self._stop = None
+            async with asyncio.timeout(0.25):
+                while await answer.read():
+                    pass
+        except (TimeoutError, ProviderError):
+            # The answer is complete; how the connection ends does not matter.
+            return
 
-    def _give_up(self, reader: StreamReader, reason: Literal["error", "aborted"], text: str) -> None:
-        reader.abandon()
-        reader.message.stop_reason = reason
-        reader.message.error_message = text
+    def _note(self, event: StreamEvent) -> None:
+        """Keeps which texts are open, because an abort has to close them."""
+        match event:
+            case TextDelta() | ThinkingDelta():
+                self._open_blocks[event.content_index][1].append(event.delta)
+            case TextStart() | ThinkingStart():
+                self._open_blocks[event.content_index] = (type(event).__name__, [])
+            case TextEnd() | ThinkingEnd():
+                self._open_blocks.pop(event.content_index, None)
+            case _:
+                pass
+
+    def _give_up(self, reason: Literal["error", "aborted"], text: str) -> list[StreamEvent]:
+        """Makes the message whole; the events that close what came of texts."""
+        if self._reader is not None:
+            self._reader.abandon()
+        self.message.stop_reason = reason
+        self.message.error_message = text
+        ends: list[StreamEvent] = []
+        for index, (kind, pieces) in sorted(self._open_blocks.items()):
+            if pieces:
+                end = TextEnd if kind == "TextStart" else ThinkingEnd
+                ends.append(end(content_index=index, content="".join(pieces)))
+        return ends
+
+    def _last(self) -> StreamEvent:
+        reason = self.message.stop_reason
+        if reason in ("error", "aborted"):
+            return Failed(reason=reason, error=self.message)
+        return Done(reason=reason, message=self.message)
 
 
-class _Aborted(Exception):
-    """`abort` was called."""
+def _fed(reader: StreamReader, event: ServerEvent) -> Sequence[StreamEvent]:
+    try:
+        return reader.feed(event)
+    except (LookupError, TypeError, AttributeError, ValueError) as error:
+        # What a server may send is without limit; the user gets a sentence and keeps the session.
+        shown = event.data[:120].decode("utf-8", "replace")
+        raise ProviderError(
+            f"The provider sent an event that does not fit its protocol ({error}): {shown!r}.", "protocol"
+        ) from error
+
+
+def _encoded(body: dict[str, object]) -> bytes:
+    try:
+        return jsonl.encode(body)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ProviderError(f"The request holds what JSON cannot ({error}).", "request") from error
+
+
+def _is_last(event: ServerEvent) -> bool:
+    return event.data == b"[DONE]" or event.event in _LAST_EVENTS

@@ -109,18 +109,23 @@ class GrowingMessage:
         """Closes every open block, in content order."""
         return [self.end(index) for index in sorted(self._open)]
 
-    def abandon(self) -> None:
-        """Keeps what came of text and thinking; drops tool calls that are not complete, and empty blocks."""
+    def abandon(self) -> list[BlockEvent]:
+        """Keeps what came of text and thinking; drops tool calls that are not complete, and empty blocks.
+
+        The ends of the blocks that were kept.
+        """
+        ends: list[BlockEvent] = []
         dropped: set[int] = set()
         for index in sorted(self._open):
             if self._open[index].kind == "toolCall" or not self._open[index].pieces:
                 dropped.add(index)
                 del self._open[index]
             else:
-                self.end(index)
+                ends.append(self.end(index))
         if dropped:
             kept = [block for index, block in enumerate(self.message.content) if index not in dropped]
             self.message.content = kept
+        return ends
 
     def _opened(self, block: _Open) -> int:
         index = len(self.message.content) - 1

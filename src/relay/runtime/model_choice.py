@@ -19,7 +19,7 @@ class ChoiceRecord(Protocol):
 
 
 class ModelChoice:
-    """Alone holds the current model, the level the user wants and the level in force."""
+    """Alone holds the current model and the level in force."""
 
     def __init__(
         self,
@@ -34,7 +34,6 @@ class ModelChoice:
         self._bus = bus
         self._record = record
         self._per_model = per_model
-        self._wanted = wanted
         self.scope = tuple(scope)
         """Models named by --models or enabledModels; empty = all that have credentials."""
         self.model = model
@@ -50,15 +49,14 @@ class ModelChoice:
         await self._record.thinking_changed(self.thinking)
 
     async def set_model(self, model: Model, level: ThinkingLevel | None = None) -> None:
-        """Switches; the level becomes `level`, the model's own startup level, or the wanted one, clamped."""
+        """Switches; the level becomes `level`, the model's own, or the one in force, clamped."""
         self.model = model
         await self._record.model_changed(model.provider, model.id)
-        wanted = level or self._per_model.get(model.key) or self._wanted
+        wanted = level or self._per_model.get(model.key) or self.thinking
         await self._apply(clamp_thinking(model, wanted))
 
     async def set_thinking(self, level: ThinkingLevel) -> None:
         """What the user wants from now on, clamped to what the model accepts."""
-        self._wanted = level
         await self._apply(clamp_thinking(self.model, level))
 
     async def cycle(self, available: Callable[[], Awaitable[Sequence[Model]]]) -> Model | None:

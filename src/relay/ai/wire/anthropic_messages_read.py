@@ -131,12 +131,14 @@ class AnthropicReader:
             self.message.end_turn = False
         return events
 
-    def abandon(self) -> None:
+    def abandon(self) -> list[BlockEvent]:
         """Keeps what is whole after an abort or an error."""
-        for wire in [wire for wire in self._open if wire in self._inputs]:
-            self._stop(wire)
-        self._growing.abandon()
+        ends = [
+            end for wire in [wire for wire in self._open if wire in self._inputs] for end in self._stop(wire)
+        ]
+        ends += self._growing.abandon()
         self._open.clear()
+        return ends
 
     def _delta(self, record: _Record) -> list[BlockEvent]:
         delta = record.delta

@@ -81,9 +81,10 @@ class _Reader:
         answer = reply.get("answer")
         return self._tell(answer if isinstance(answer, str) else text)
 
-    def abandon(self) -> None:
+    def abandon(self) -> list[BlockEvent]:
         self._inner.abandon()
         self._adopt()
+        return self._growing.abandon()
 
     def _adopt(self) -> None:
         source = self._inner.message
@@ -143,21 +144,27 @@ def _system(prompt: Prompt, tools: dict[str, ToolSpec]) -> SystemMessage:
 
 
 def _examples(tools: dict[str, ToolSpec]) -> list[Message]:
-    """Two exchanges that show a small model the form; only where the tool they use is there."""
+    """Exchanges that show a small model the form; only where the tool they use is there."""
     if "read" not in tools:
         return []
     return [
         *_example(
-            "What is the title in the file NOTES?",
+            "Read NOTES. What is on the shopping list?",
             "NOTES",
-            "# Shopping list\nmilk",
-            "The title is Shopping list.",
+            "# Shopping list\nmilk, bread",
+            "milk, bread",
         ),
         *_example(
-            "Who wrote docs/intro.md? Read it.",
+            "Who wrote docs/intro.md?",
             "docs/intro.md",
-            "Author: Ada\nWelcome.",
-            "Ada wrote docs/intro.md.",
+            "Author: Ada Smith\nWelcome to the course.",
+            "Ada Smith",
+        ),
+        *_example(
+            "Read setup.cfg. What is the port?",
+            "setup.cfg",
+            "host = localhost\nport = 8071\ndebug = no",
+            "The port is 8071.",
         ),
     ]
 
@@ -167,21 +174,23 @@ def _example(question: str, path: str, content: str, answer: str) -> list[Messag
     return [
         _user(question),
         _said(json.dumps(call)),
-        _user(_result_text("read", content)),
+        _user(_result_text("read", content, question)),
         _said(json.dumps({"answer": answer})),
     ]
 
 
 def _conversation(messages: Sequence[Message]) -> list[Message]:
     plain: list[Message] = []
+    question = ""
     for message in messages:
         match message:
             case UserMessage():
+                question = text_of(message.content)
                 plain.append(message)
             case AssistantMessage():
                 plain += [_said(text) for text in _replies(message)]
             case ToolResultMessage():
-                plain.append(_user(_result_text(message.tool_name, text_of(message.content))))
+                plain.append(_user(_result_text(message.tool_name, text_of(message.content), question)))
             case SystemMessage():
                 pass
     return plain
@@ -195,8 +204,8 @@ def _replies(message: AssistantMessage) -> list[str]:
     return [json.dumps({"answer": text})] if text else []
 
 
-def _result_text(name: str, text: str) -> str:
-    return f"Result of {name}:\n{text}"
+def _result_text(name: str, text: str, question: str) -> str:
+    return f"Result of {name}:\n{text}\n\nThe request was: {question}"
 
 
 def _calls_since_user(messages: Sequence[Message]) -> int:

@@ -135,11 +135,11 @@ class GoogleReader:
             self.message.stop_reason = "toolUse" if called else "stop"
         return events
 
-    def abandon(self) -> None:
+    def abandon(self) -> list[BlockEvent]:
         """Keeps what is whole after an abort or an error."""
         self._settle()
-        self._growing.abandon()
         self._index = -1
+        return self._growing.abandon()
 
     def _part(self, part: _Part) -> list[BlockEvent]:
         if part.function_call is not None:

@@ -95,10 +95,10 @@ class CompletionsReader:
         self.message.stop_reason = self._stop()
         return events
 
-    def abandon(self) -> None:
+    def abandon(self) -> list[BlockEvent]:
         self._settle_usage()
         self.message.raw_stop_reason = self._reason
-        self._growing.abandon()
+        return self._growing.abandon()
 
     def _identify(self, chunk: Chunk) -> None:
         self.message.response_id = chunk.id or None

@@ -110,8 +110,8 @@ class ResponsesReader:
             self.message.stop_reason = "toolUse" if called else "stop"
         return events
 
-    def abandon(self) -> None:
-        self._growing.abandon()
+    def abandon(self) -> list[BlockEvent]:
+        return self._growing.abandon()
 
     def _piece(self, kind: str, read: _Event) -> list[BlockEvent]:
         item = self._find(read.output_index)

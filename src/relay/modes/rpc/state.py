@@ -12,24 +12,21 @@ from relay.runtime.live import LiveSession
 
 
 async def get_state(session: LiveSession, command: Command) -> Any:
-    record = session.record
-    state: dict[str, Any] = {
-        "model": session.choice.model,
-        "thinkingLevel": session.choice.thinking,
+    record, choice, inbox = session.record, session.choice, session.inbox
+    return {
+        "model": choice.model,
+        "thinkingLevel": choice.thinking,
         "isStreaming": session.runner.busy,
         "isCompacting": False,
-        "steeringMode": session.inbox.steering_mode,
-        "followUpMode": session.inbox.follow_up_mode,
+        "steeringMode": inbox.steering_mode,
+        "followUpMode": inbox.follow_up_mode,
+        **({"sessionFile": str(record.file)} if record.file is not None else {}),
         "sessionId": record.id,
+        **({"sessionName": record.name} if record.name is not None else {}),
         "autoCompactionEnabled": session.settings.compaction.enabled,
         "messageCount": len(record.messages),
-        "pendingMessageCount": session.inbox.size,
+        "pendingMessageCount": inbox.size,
     }
-    if record.file is not None:
-        state["sessionFile"] = str(record.file)
-    if record.name is not None:
-        state["sessionName"] = record.name
-    return state
 
 
 async def get_messages(session: LiveSession, command: Command) -> Any:
