@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from relay.ai.types import (
     AssistantMessage,
     Data,
+    JsonObject,
     Message,
     SystemMessage,
     ToolResultMessage,
@@ -55,10 +54,21 @@ class CompactionSummaryMessage(Data, frozen=True, tag="compactionSummary", tag_f
     timestamp: int
 
 
-class Unknown(msgspec.Struct, frozen=True):
-    """A message kept as it came: `raw` is its decoded JSON object. It encodes as that object."""
+class Unknown:
+    """A message kept as it came: `raw` is its decoded JSON object, and it encodes as that object.
 
-    raw: dict[str, Any]
+    No Struct, so that an encoder's hook is asked for it.
+    """
+
+    __slots__ = ("raw",)
+
+    def __init__(self, raw: JsonObject) -> None:
+        self.raw = raw
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Unknown) and other.raw == self.raw
+
+    __hash__ = None  # type: ignore[assignment]  # equality of dicts has no hash
 
 
 OwnMessage = BashExecutionMessage | CustomMessage | BranchSummaryMessage | CompactionSummaryMessage
