@@ -11,18 +11,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from relay.ai.errors import ProviderError
-from relay.ai.events import (
-    Done,
-    Failed,
-    Start,
-    StreamEvent,
-    TextDelta,
-    TextEnd,
-    TextStart,
-    ThinkingDelta,
-    ThinkingEnd,
-    ThinkingStart,
-)
+from relay.ai.events import Done, Failed, Start, StreamEvent
 from relay.ai.growing import GrowingMessage
 from relay.ai.interrupt import Interrupt, Interrupted
 from relay.ai.model import Model
@@ -110,7 +99,6 @@ class Call:
         self._options = options
         self._interrupt = Interrupt()
         self._reader: StreamReader | None = None
-        self._open_blocks: dict[int, tuple[str, list[str]]] = {}
         self._started = False
         self.message: AssistantMessage = GrowingMessage(model, tools.clock.now_ms(), options.thinking).message
         """The growing answer; whole once the iteration is over, however it ended."""
@@ -122,7 +110,7 @@ class Call:
 
     async def __aiter__(self) -> AsyncIterator[StreamEvent]:
         began = self._tools.clock.seconds()
-        ends: list[StreamEvent] = []
+        ends: Sequence[StreamEvent] = ()
         complete = False
         try:
             async with aclosing(self._events()) as events:
@@ -161,7 +149,6 @@ class Call:
                 for server_event in batch:
                     for event in _fed(reader, server_event):
                         self._interrupt.check()
-                        self._note(event)
                         yield event
                 self._interrupt.check()
                 if _is_last(batch[-1]):
@@ -203,29 +190,11 @@ class Call:
             # The answer is complete; how the connection ends does not matter.
             return
 
-    def _note(self, event: StreamEvent) -> None:
-        """Keeps which texts are open, because an abort has to close them."""
-        match event:
-            case TextDelta() | ThinkingDelta():
-                self._open_blocks[event.content_index][1].append(event.delta)
-            case TextStart() | ThinkingStart():
-                self._open_blocks[event.content_index] = (type(event).__name__, [])
-            case TextEnd() | ThinkingEnd():
-                self._open_blocks.pop(event.content_index, None)
-            case _:
-                pass
-
-    def _give_up(self, reason: Literal["error", "aborted"], text: str) -> list[StreamEvent]:
+    def _give_up(self, reason: Literal["error", "aborted"], text: str) -> Sequence[StreamEvent]:
         """Makes the message whole; the events that close what came of texts."""
-        if self._reader is not None:
-            self._reader.abandon()
+        ends = self._reader.abandon() if self._reader is not None else []
         self.message.stop_reason = reason
         self.message.error_message = text
-        ends: list[StreamEvent] = []
-        for index, (kind, pieces) in sorted(self._open_blocks.items()):
-            if pieces:
-                end = TextEnd if kind == "TextStart" else ThinkingEnd
-                ends.append(end(content_index=index, content="".join(pieces)))
         return ends
 
     def _last(self) -> StreamEvent:

@@ -173,7 +173,10 @@ def _sentence(status: int | None, said: Said, kind: ErrorKind) -> str:
     if said.code and said.code != str(status) and said.code.lower() not in said.message.lower():
         place += f" ({said.code})"
     message = said.message or _unexplained(status)
-    return f"{place}: {message}{_advice(kind)}"
+    advice = _advice(kind)
+    if advice and not message.endswith((".", "!", "?")):
+        message += "."
+    return f"{place}: {message}{advice}"
 
 
 def _unexplained(status: int | None) -> str:

@@ -33,8 +33,10 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
         """`error`, and where the server's wait is what ends the call, a sentence that names that wait."""
         if not error.retryable or not self.too_long(error):
             return error
+        said = str(error)
+        end = "" if said.endswith((".", "!", "?")) else "."
         return ProviderError(
-            f"{error} It asks to wait {spoken(error.retry_after_ms or 0)}, longer than "
+            f"{said}{end} It asks to wait {spoken(error.retry_after_ms or 0)}, longer than "
             f"retry.provider.maxRetryDelayMs allows ({spoken(self.max_delay_ms)}; 0 would allow any wait).",
             error.kind,
             status=error.status,
