@@ -34,5 +34,12 @@ format: $(VENV)/.dev ## Rewrite the files in the house format
 	$(BIN)/ruff check --fix src tests bench
 	$(BIN)/ruff format src tests bench
 
+soak: $(VENV)/.dev ## Run the property tests with many more examples
+	HYPOTHESIS_PROFILE=soak $(RUN) -m pytest -n 2 --timeout 3600
+
+docs: $(VENV)/.dev ## Build the documentation into site/, warnings are errors
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[docs]'
+	$(BIN)/mkdocs build --strict --quiet
+
 bench: $(VENV)/.dev ## Time Relay beside pi, where it is installed
 	$(RUN) bench/run.py
