@@ -151,7 +151,7 @@ class Blocks:
 
     def __init__(self) -> None:
         self._open: dict[int, str] = {}
-        self._deltas: dict[int, str] = {}
+        self._pieces: dict[int, list[str]] = {}
         self._ended: set[int] = set()
 
     def take(self, event: Record) -> None:
@@ -159,25 +159,30 @@ class Blocks:
         index = event["contentIndex"]
         if stage == "start":
             assert index not in self._open and index not in self._ended, f"block {index} starts twice"
-            self._open[index], self._deltas[index] = kind, ""
+            self._open[index], self._pieces[index] = kind, []
         elif stage == "delta":
             assert self._open.get(index) == kind, f"block {index} is not an open {kind}"
-            self._deltas[index] += event["delta"]
+            self._pieces[index].append(event["delta"])
         else:
             assert stage == "end" and self._open.pop(index, None) == kind, f"block {index} is not open"
             self._ended.add(index)
             if kind in ("text", "thinking"):
-                assert event["content"] == self._deltas[index], "the content is not what its deltas add up to"
+                assert event["content"] == self._streamed(index), (
+                    "the content is not what its deltas add up to"
+                )
 
     def check_end(self, message: Record) -> None:
         if message["stopReason"] in ("error", "aborted"):
             return
         assert not self._open, f"blocks without an end: {self._open}"
         for index, block in enumerate(message["content"]):
-            if block["type"] == "toolCall" and self._deltas.get(index):
-                self._check_arguments(self._deltas[index], block["arguments"])
-            elif block["type"] == "text" and index in self._deltas:
-                assert block["text"] == self._deltas[index], f"block {index} is not what was streamed"
+            if block["type"] == "toolCall" and self._streamed(index):
+                self._check_arguments(self._streamed(index), block["arguments"])
+            elif block["type"] == "text" and index in self._pieces:
+                assert block["text"] == self._streamed(index), f"block {index} is not what was streamed"
+
+    def _streamed(self, index: int) -> str:
+        return "".join(self._pieces.get(index, ()))
 
     @staticmethod
     def _check_arguments(streamed: str, arguments: Any) -> None:

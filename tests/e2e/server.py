@@ -147,6 +147,8 @@ class ScriptedServer:
     def __init__(self) -> None:
         self.requests: list[Request] = []
         self.surplus = 0
+        self.finished = threading.Event()
+        """Set once a reply was sent to its end."""
         self._replies: list[Reply] = []
         self._gates: list[Gate] = []
         self._arrived = threading.Condition()
@@ -165,6 +167,11 @@ class ScriptedServer:
     def add(self, *replies: Reply) -> None:
         self._replies += replies
         self._gates += [gate for reply in replies for gate in reply.gates.values()]
+
+    def forget(self, used: int, *, of: int) -> None:
+        """Drops what an aborted run left of the last `of` replies, of which it asked for `used`."""
+        with self._arrived:
+            del self._replies[: of - used]
 
     def wait_requests(self, count: int) -> None:
         with self._arrived:
@@ -228,6 +235,7 @@ def _handler(server: ScriptedServer) -> type[BaseHTTPRequestHandler]:
                 self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 self.connection.close()
             self.close_connection = True
+            server.finished.set()
 
     return Handler
 

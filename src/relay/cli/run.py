@@ -6,14 +6,14 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import cast
 
-from relay.ai.types import ThinkingLevel
+from relay.ai.types import ThinkingLevel, UserContent
 from relay.cli.arguments import Arguments
 from relay.cli.errors import UsageError
-from relay.cli.prompts import make_prompts, read_piped
+from relay.cli.prompts import Prompts, make_prompts, read_piped
 from relay.config.paths import home_dir
 from relay.modes.json_mode import run_json
 from relay.modes.output import claim_stdout
@@ -61,7 +61,8 @@ async def _run(mode: str, arguments: Arguments, environ: Mapping[str, str], pipe
         else:
             ending.watch(session.runner.abort)
             home = home_dir(environ)
-            prompts = make_prompts(arguments, piped, options.cwd, home, session.settings.images)
+            made = make_prompts(arguments, piped, options.cwd, home, session.settings.images)
+            prompts = ending.until_signalled(made)
             if mode == "json":
                 code = await run_json(session, prompts, channel)
             else:
@@ -87,6 +88,13 @@ class Ending:
         loop = asyncio.get_running_loop()
         for number in SIGNALS:
             loop.add_signal_handler(number, self._caught, number, stop)
+
+    def until_signalled(self, prompts: Prompts) -> Iterator[list[UserContent]]:
+        """The prompts one by one; none after a signal, also one that found no run to abort."""
+        for prompt in prompts:
+            if self.code:
+                return
+            yield prompt
 
     def _caught(self, number: signal.Signals, stop: Callable[[], None]) -> None:
         if self.code:

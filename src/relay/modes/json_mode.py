@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterable
 
 from relay.agent.events import SessionEvent
 from relay.ai.types import UserContent
@@ -22,7 +22,7 @@ class EventWriter:
         return None if self._output.roomy else self._output.drain()
 
 
-async def run_json(session: LiveSession, prompts: Sequence[list[UserContent]], descriptor: int) -> int:
+async def run_json(session: LiveSession, prompts: Iterable[list[UserContent]], descriptor: int) -> int:
     """Exit code 0: an error of a run is a record of the stream. A reader that goes away ends the run."""
     output = RecordOutput(descriptor, closed=session.runner.abort)
     output.write(session.record.header_line)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import TextIO
 
 from relay.ai.types import UserContent, text_of
@@ -10,7 +10,7 @@ from relay.runtime.live import LiveSession
 
 
 async def run_print(
-    session: LiveSession, prompts: Sequence[list[UserContent]], stdout: TextIO, stderr: TextIO
+    session: LiveSession, prompts: Iterable[list[UserContent]], stdout: TextIO, stderr: TextIO
 ) -> int:
     """Exit code: 1 when the last answer failed (its reason goes to stderr, nothing to stdout), else 0."""
     for prompt in prompts:
