@@ -16,7 +16,7 @@ from relay.ai.growing import GrowingMessage
 from relay.ai.interrupt import Interrupt, Interrupted
 from relay.ai.model import Model
 from relay.ai.retry import RetryPolicy
-from relay.ai.types import AssistantMessage, Message
+from relay.ai.types import AssistantMessage, Message, ThinkingLevel
 from relay.ai.wire.base import CallOptions, ServerEvent, StreamReader, WireAdapter, WireRequest
 from relay.base import jsonl
 from relay.base.clock import now_ms
@@ -100,6 +100,7 @@ class Call:
         self._interrupt = Interrupt()
         self._reader: StreamReader | None = None
         self._started = False
+        self._level: ThinkingLevel | None = options.thinking
         self.message: AssistantMessage = GrowingMessage(model, tools.clock.now_ms(), options.thinking).message
         """The growing answer; whole once the iteration is over, however it ended."""
         self.error: ProviderError | None = None
@@ -127,6 +128,7 @@ class Call:
         finally:
             if not complete:
                 self._give_up("aborted", ABORTED)
+            self.message.thinking_level = self._level
             self.message.duration_ms = int((self._tools.clock.seconds() - began) * 1000)
         if not self._started:
             yield Start(message=self.message)
@@ -139,6 +141,8 @@ class Call:
         adapter = tools.find_adapter()
         reader = self._reader = adapter.reader(self._model, self._options, tools.clock.now_ms())
         self.message = reader.message
+        # A message names its level when it is final; whoever reads the stream sees none before.
+        self._level, self.message.thinking_level = self.message.thinking_level, None
         run = self._interrupt.run
         request = await run(self._request(adapter))
         answer = await run(self._answer(request))
