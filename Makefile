@@ -41,5 +41,7 @@ docs: $(VENV)/.dev ## Build the documentation into site/, warnings are errors
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[docs]'
 	$(BIN)/mkdocs build --strict --quiet
 
-bench: $(VENV)/.dev ## Time Relay beside pi, where it is installed
-	$(RUN) bench/run.py
+bench: ## Time the installed Relay beside pi, where pi is installed
+	test -x .venv-bench/bin/python || $(PYTHON) -m venv .venv-bench
+	.venv-bench/bin/pip install --quiet --disable-pip-version-check .
+	.venv-bench/bin/python -m bench.run --program .venv-bench/bin/relay
