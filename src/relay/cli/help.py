@@ -9,6 +9,7 @@ Relay is a coding agent for your terminal.
 
 Usage:
   relay [options] [--] [@files...] [messages...]
+  relay auth login|logout|check        keys of providers
   relay config get|set|unset|list      read and change settings
   relay local pull|list|remove         models that run on this machine
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from relay import __version__
 
-SUBCOMMANDS = ("config", "local")
+SUBCOMMANDS = ("auth", "config", "local")
 
 
 def main(argv: Sequence[str]) -> int:
@@ -66,6 +66,10 @@ def _subcommand(name: str, argv: Sequence[str]) -> int:
         from relay.cli.config_command import run as run_config
 
         return run_config(argv, os.environ, sys.stdout, sys.stderr)
+    if name == "auth":
+        from relay.cli.auth_command import run as run_auth
+
+        return run_auth(argv, os.environ, sys.stdout, sys.stderr)
     from relay.cli.local_command import run as run_local
 
     return run_local(argv, os.environ, sys.stdout, sys.stderr)
