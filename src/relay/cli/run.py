@@ -98,6 +98,7 @@ class Ending:
 
     def _caught(self, number: signal.Signals, stop: Callable[[], None]) -> None:
         if self.code:
+            self._session.kill()
             os._exit(self.code)
         self.code = 128 + number
         stop()

@@ -78,7 +78,9 @@ async def _assemble(
     await _record_start(options, log, record, choice)
     available = partial(_available, around)
     close = partial(_close, runner, tracker, calls, record)
-    return LiveSession(settings, bus, runner, inbox, choice, record, prompter, retry, available, close)
+    return LiveSession(
+        settings, bus, runner, inbox, choice, record, prompter, retry, available, close, tracker.kill_all
+    )
 
 
 async def _available(around: Surroundings) -> Sequence[Model]:

@@ -18,7 +18,8 @@ from relay.runtime.run import Runner
 
 class LiveSession(NamedTuple):
     """What a front end gets. `available` lists the models that have credentials; `close` ends everything, and
-    is False when entries could not be saved."""
+    is False when entries could not be saved. `kill` ends running commands at once, for an exit that waits
+    for nothing."""
 
     settings: Settings
     bus: EventBus
@@ -30,3 +31,4 @@ class LiveSession(NamedTuple):
     retry: RetryPolicy
     available: Callable[[], Awaitable[Sequence[Model]]]
     close: Callable[[], Awaitable[bool]]
+    kill: Callable[[], None]

@@ -43,11 +43,6 @@ class ModelChoice:
     def levels(self) -> list[ThinkingLevel]:
         return thinking_levels(self.model)
 
-    async def record_start(self) -> None:
-        """Writes the first two entries of a new session."""
-        await self._record.model_changed(self.model.provider, self.model.id)
-        await self._record.thinking_changed(self.thinking)
-
     async def set_model(self, model: Model, level: ThinkingLevel | None = None) -> None:
         """Switches; the level becomes `level`, the model's own, or the one in force, clamped."""
         self.model = model
