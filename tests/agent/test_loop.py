@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
 from relay.agent.abort import Abort
 from relay.agent.events import (
     AgentEnd,
@@ -15,7 +17,7 @@ from relay.agent.events import (
     ToolExecutionUpdate,
 )
 from relay.agent.hooks import Blocked, Hooks
-from relay.agent.loop import Loop
+from relay.agent.loop import Loop, ModelCall
 from relay.agent.tool import ToolCallContext, ToolError, ToolResult
 from relay.ai.errors import ProviderError
 from relay.ai.types import TextContent, ToolCall, ToolResultMessage, text_of
@@ -324,3 +326,41 @@ async def test_a_failed_call_ends_the_run_without_tools() -> None:
     end = await stage.loop.run([user("go")], stage.abort)
     assert end.error is failing.error
     assert stage.trace.types[-4:] == ["message_start", "message_end", "turn_end", "agent_end"]
+
+
+async def test_abort_while_the_call_is_prepared_ends_at_once() -> None:
+    class SlowDesk(FakeDesk):
+        async def call(self) -> ModelCall:
+            preparing.set()
+            await asyncio.Event().wait()
+            raise AssertionError("nobody sets that event")
+
+    preparing = asyncio.Event()
+    bus, trace, abort = EventBus(), Trace(), Abort()
+    bus.subscribe(trace)
+    run = asyncio.create_task(Loop(bus, Hooks(), SlowDesk(), NoRetry()).run([user("go")], abort))
+    await preparing.wait()
+    abort.request()
+    end = await run
+    assert end.answer.stop_reason == "aborted" and end.error is None
+    assert trace.types[-4:] == ["message_start", "message_end", "turn_end", "agent_end"]
+
+
+async def test_cancelling_the_loop_itself_cancels_its_tools() -> None:
+    started, ended = asyncio.Event(), asyncio.Event()
+
+    async def hangs(arguments: dict[str, Any], context: ToolCallContext) -> ToolResult:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        return says("never")
+
+    stage = Stage(FakeCall(answer(call("a", "bash"), stop="toolUse")), tools=(FakeTool("bash", hangs),))
+    run = asyncio.create_task(stage.run())
+    await started.wait()
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    await ended.wait()

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from typing import Any, TypeVar
+
+_Result = TypeVar("_Result")
+
+
+class Aborted(Exception):
+    """What was awaited through `Abort.run` has been cancelled and has cleaned up."""
 
 
 class Abort:
@@ -35,3 +43,15 @@ class Abort:
             yield
         finally:
             self._stops.remove(stop)
+
+    async def run(self, work: Coroutine[Any, Any, _Result]) -> _Result:
+        """Awaits `work` in a task of its own, which alone is cancelled by the request: then Aborted."""
+        task = asyncio.create_task(work)
+        with self.stopping(task.cancel):
+            try:
+                return await task
+            except asyncio.CancelledError:
+                if not self._requested:
+                    task.cancel()
+                    raise
+                raise Aborted from None

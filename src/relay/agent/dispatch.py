@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from typing import Any
 from weakref import WeakValueDictionary
 
-from relay.agent.abort import Abort
+from relay.agent.abort import Abort, Aborted
 from relay.agent.arguments import ArgumentChecker
 from relay.agent.events import EventBus, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
 from relay.agent.hooks import Hooks
@@ -121,21 +121,14 @@ class Dispatcher:
     async def _cancellable(
         self, tool: Tool, call: ToolCall, arguments: dict[str, Any], abort: Abort
     ) -> ToolResult:
-        """Runs the tool in a task of its own, so that an abort cancels the tool and not the loop."""
         progress = _Progress(self._bus, call)
-        task = asyncio.create_task(
-            tool.run(arguments, ToolCallContext(call_id=call.id, update=progress.report))
-        )
-        with abort.stopping(task.cancel):
-            try:
-                return await task
-            except asyncio.CancelledError:
-                if not abort.requested:
-                    task.cancel()
-                    raise
-                return _interrupted(progress.latest)
-            finally:
-                await progress.delivered()
+        context = ToolCallContext(call_id=call.id, update=progress.report)
+        try:
+            return await abort.run(tool.run(arguments, context))
+        except Aborted:
+            return _interrupted(progress.latest)
+        finally:
+            await progress.delivered()
 
 
 class _Progress:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
 
-from relay.agent.abort import Abort
+from relay.agent.abort import Abort, Aborted
 from relay.agent.dispatch import Dispatcher
 from relay.agent.events import (
     AgentEnd,
@@ -25,7 +25,7 @@ from relay.agent.tool import Tool
 from relay.ai.errors import ProviderError
 from relay.ai.events import Done, Failed, Start, StreamEvent
 from relay.ai.model import Model
-from relay.ai.types import AssistantMessage, ThinkingLevel, ToolCall, ToolResultMessage, no_usage
+from relay.ai.types import AssistantMessage, StopReason, ThinkingLevel, ToolCall, ToolResultMessage, no_usage
 from relay.base.clock import now_ms
 
 ABORTED = "The run was aborted."
@@ -63,7 +63,7 @@ class Desk(Protocol):
     @property
     def tools(self) -> Mapping[str, Tool]: ...
 
-    def call(self) -> Awaitable[ModelCall]: ...
+    async def call(self) -> ModelCall: ...
 
     def queued(self, *, stopped: bool) -> bool: ...
 
@@ -133,23 +133,36 @@ class Loop:
 
     async def _answer(self, abort: Abort, added: list[AgentMessage]) -> RunEnd:
         """Streams one answer; its `message_start` is told when the server begins to answer."""
-        if abort.requested:
-            answer, error = self._never_asked("aborted", ABORTED), None
-            await self._bus.emit(MessageStart(message=answer))
-        else:
-            answer, error = await self._streamed(abort)
+        answer, error = await self._streamed(abort)
         await self._bus.emit(MessageEnd(message=answer))
         added.append(answer)
         await self._hooks.answered(answer)
         return RunEnd(answer, error)
 
+    async def _unanswered(self, reason: StopReason, text: str) -> AssistantMessage:
+        """The answer of a call that was never made."""
+        model = self._desk.model
+        answer = AssistantMessage(
+            content=[],
+            api=model.api,
+            provider=model.provider,
+            model=model.id,
+            usage=no_usage(),
+            stop_reason=reason,
+            error_message=text,
+            thinking_level=self._desk.thinking,
+            timestamp=now_ms(),
+        )
+        await self._bus.emit(MessageStart(message=answer))
+        return answer
+
     async def _streamed(self, abort: Abort) -> tuple[AssistantMessage, ProviderError | None]:
         try:
-            call = await self._desk.call()
+            call = await abort.run(self._desk.call())
+        except Aborted:
+            return await self._unanswered("aborted", ABORTED), None
         except ProviderError as error:
-            answer = self._never_asked("error", str(error))
-            await self._bus.emit(MessageStart(message=answer))
-            return answer, error
+            return await self._unanswered("error", str(error)), error
         emit, told = self._bus.emit, False
         growing: AssistantMessage | None = None
         with abort.stopping(call.abort):
@@ -166,20 +179,6 @@ class Loop:
         if not told:
             await emit(MessageStart(message=growing))
         return growing, call.error
-
-    def _never_asked(self, reason: str, text: str) -> AssistantMessage:
-        model = self._desk.model
-        return AssistantMessage(
-            content=[],
-            api=model.api,
-            provider=model.provider,
-            model=model.id,
-            usage=no_usage(),
-            stop_reason="aborted" if reason == "aborted" else "error",
-            error_message=text,
-            thinking_level=self._desk.thinking,
-            timestamp=now_ms(),
-        )
 
     async def _run_tools(self, answer: AssistantMessage, abort: Abort) -> list[ToolResultMessage]:
         calls = [block for block in answer.content if isinstance(block, ToolCall)]

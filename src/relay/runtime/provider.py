@@ -9,6 +9,7 @@ import msgspec
 
 from relay.agent.hooks import PayloadHook
 from relay.agent.loop import ModelCall
+from relay.ai.call import Call
 from relay.ai.local import library as local
 from relay.ai.local.server import LocalServer
 from relay.ai.model import Model
@@ -42,12 +43,14 @@ class SessionProvider:
         self._credentials = around.credentials
         self._library = around.library
         self._server = LocalServer(around.agent / "logs" / "local-model.log")
+        self._last: tuple[str, Call] | None = None
         self._http = HttpProvider(_transport_options(around.settings), environ, retry=_retry(around.settings))
 
     async def call(
         self, model: Model, messages: Sequence[Message], options: CallOptions, *, on_payload: PayloadHook
     ) -> ModelCall:
         """Raises ProviderError when there is no key or the local model cannot be served."""
+        self._forget_refused_key()
         if model.provider == local.PROVIDER:
             path = self._library.find(model.id)
             address = await self._server.address(path, model.context_window)
@@ -57,7 +60,16 @@ class SessionProvider:
             resolved = await self._credentials.resolve(model)
             ready, key = resolved.apply(model), resolved.api_key
         options = msgspec.structs.replace(options, api_key=key)
-        return self._http.stream(ready, messages, options, on_payload=on_payload)
+        call = self._http.stream(ready, messages, options, on_payload=on_payload)
+        self._last = (model.provider, call)
+        return call
+
+    def _forget_refused_key(self) -> None:
+        """Lets the command behind a key run again when its last output was refused: tokens expire."""
+        if self._last is not None:
+            provider, call = self._last
+            if call.error is not None and call.error.kind == "auth":
+                self._credentials.forget(provider)
 
     async def check(self, model: Model) -> None:
         if model.provider == local.PROVIDER:
