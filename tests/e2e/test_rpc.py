@@ -236,8 +236,8 @@ def test_a_session_without_a_prompt_leaves_no_file(place: Place, server: Scripte
 
 
 def test_a_reader_that_stalls_holds_the_run_and_not_the_memory(place: Place, server: ScriptedServer) -> None:
-    """Nothing reads standard output while 60 MB of deltas come; then everything arrives."""
-    server.add(text(*("x" * 60_000 for _ in range(1000))))
+    """Nothing reads standard output while 18 MB of deltas come; then everything arrives."""
+    server.add(text(*("x" * 60_000 for _ in range(300))))
     with subprocess.Popen(
         [*COMMAND, "--mode", "rpc"],
         stdin=subprocess.PIPE,
@@ -250,14 +250,14 @@ def test_a_reader_that_stalls_holds_the_run_and_not_the_memory(place: Place, ser
         process.stdin.flush()
         server.wait_requests(1)
         assert not server.finished.wait(1.0), "the run did not wait for its reader"
-        assert _resident(process.pid) < 150 << 20
+        assert _resident(process.pid) < 100 << 20
         records: list[dict[str, Any]] = []
         while not records or records[-1]["type"] != "agent_settled":
             records.append(json.loads(process.stdout.readline()))
         process.stdin.close()
         assert process.wait(PATIENCE) == 0
     check_events(records)
-    assert len(text_of(records[-2]["messages"][-1])) == 60_000_000
+    assert len(text_of(records[-2]["messages"][-1])) == 18_000_000
 
 
 def _resident(pid: int) -> int:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from tests.e2e.harness import Place, text_of
 from tests.e2e.server import ScriptedServer, calls, text
 from tests.events_grammar import check_events
@@ -52,71 +50,66 @@ def test_two_records_in_one_write_and_one_record_in_three(place: Place, server: 
         assert rpc.response("d")["success"]
 
 
-@pytest.mark.parametrize(
-    "broken",
-    [
-        b"not json",
-        b"",
-        b"{",
-        b'{"type":"get_state"',
-        b'{"type":"prompt","message":"\xff\xfe"}',
-        b"\xff",
-        b"[" * 200_000,
-        b'{"a":' * 100_000,
-        b'{"type": "get_state"} {"type": "get_state"}',
-        b"\x00",
-    ],
-    ids=lambda raw: repr(raw[:12]),
+BROKEN = (
+    b"not json",
+    b"",
+    b"{",
+    b'{"type":"get_state"',
+    b'{"type":"prompt","message":"\xff\xfe"}',
+    b"\xff",
+    b"[" * 200_000,
+    b'{"a":' * 100_000,
+    b'{"type": "get_state"} {"type": "get_state"}',
+    b"\x00",
 )
-def test_a_malformed_record_is_answered_and_the_next_one_works(
-    place: Place, server: ScriptedServer, broken: bytes
-) -> None:
+
+
+def test_a_malformed_record_is_answered_and_the_next_one_works(place: Place, server: ScriptedServer) -> None:
     with place.rpc() as rpc:
-        rpc.write(broken + b"\n")
-        refused = rpc.response(None)
-        assert (refused["success"], refused["command"]) == (False, "parse")
-        assert "JSON" in refused["error"]
-        assert rpc.ask("get_state")["success"]
+        for number, broken in enumerate(BROKEN):
+            rpc.write(broken + b"\n")
+            assert rpc.ask("get_state")["success"], broken[:40]
+            refused = [record for record in rpc.records if not record["success"]]
+            assert len(refused) == number + 1, broken[:40]
+            assert refused[-1]["command"] == "parse" and "id" not in refused[-1]
+            assert "JSON" in refused[-1]["error"]
         assert rpc.finish() == 0
         assert (rpc.stray, rpc.err) == ([], "")
 
 
-@pytest.mark.parametrize(
-    "odd", [b"42", b"null", b'"prompt"', b"[]", b"{}", b'{"type": 7}', b'{"type": null}']
-)
-def test_json_that_is_no_command_is_refused(place: Place, server: ScriptedServer, odd: bytes) -> None:
+def test_json_that_is_no_command_is_refused(place: Place, server: ScriptedServer) -> None:
     with place.rpc() as rpc:
-        rpc.write(odd + b"\n")
-        refused = rpc.response(None)
-        assert not refused["success"] and '"type"' in refused["error"]
-        assert rpc.ask("get_state")["success"]
+        for odd in (b"42", b"null", b'"prompt"', b"[]", b"{}", b'{"type": 7}', b'{"type": null}'):
+            rpc.write(odd + b"\n")
+            assert rpc.ask("get_state")["success"], odd
+            refused = rpc.records[-2]
+            assert not refused["success"] and '"type"' in refused["error"]
 
 
-@pytest.mark.parametrize(
-    ("command", "named"),
-    [
-        ({"type": "dance"}, "dance"),
-        ({"type": "prompt"}, "message"),
-        ({"type": "prompt", "message": 3}, "message"),
-        ({"type": "prompt", "message": "hi", "images": "x"}, "images"),
-        ({"type": "prompt", "message": "hi", "images": [{"type": "image"}]}, "images"),
-        ({"type": "steer"}, "message"),
-        ({"type": "set_steering_mode", "mode": "some"}, "one-at-a-time"),
-        ({"type": "set_thinking_level", "level": "huge"}, "xhigh"),
-        ({"type": "set_auto_retry", "enabled": "yes"}, "enabled"),
-        ({"type": "set_model", "provider": "mock", "modelId": "zz"}, "mock/m"),
-        ({"type": "set_session_name", "name": "  "}, "name"),
-    ],
+WRONG: tuple[tuple[dict[str, object], str], ...] = (
+    ({"type": "dance"}, "dance"),
+    ({"type": "prompt"}, "message"),
+    ({"type": "prompt", "message": 3}, "message"),
+    ({"type": "prompt", "message": "hi", "images": "x"}, "images"),
+    ({"type": "prompt", "message": "hi", "images": [{"type": "image"}]}, "images"),
+    ({"type": "steer"}, "message"),
+    ({"type": "set_steering_mode", "mode": "some"}, "one-at-a-time"),
+    ({"type": "set_thinking_level", "level": "huge"}, "xhigh"),
+    ({"type": "set_auto_retry", "enabled": "yes"}, "enabled"),
+    ({"type": "set_model", "provider": "mock", "modelId": "zz"}, "mock/m"),
+    ({"type": "set_session_name", "name": "  "}, "name"),
+    ({"type": "get_entries", "since": 5}, "since"),
 )
-def test_a_wrong_command_says_what_would_be_right(
-    place: Place, server: ScriptedServer, command: dict[str, object], named: str
-) -> None:
+
+
+def test_a_wrong_command_says_what_would_be_right(place: Place, server: ScriptedServer) -> None:
     with place.rpc() as rpc:
-        rpc.write(json.dumps({"id": "x", **command}).encode() + b"\n")
-        refused = rpc.response("x")
-        assert not refused["success"]
-        assert refused["command"] == command["type"]
-        assert named in refused["error"]
+        for number, (command, named) in enumerate(WRONG):
+            rpc.write(json.dumps({"id": f"x{number}", **command}).encode() + b"\n")
+            refused = rpc.response(f"x{number}")
+            assert not refused["success"]
+            assert refused["command"] == command["type"]
+            assert named in refused["error"]
         assert rpc.finish() == 0
         assert rpc.err == ""
 

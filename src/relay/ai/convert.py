@@ -15,7 +15,7 @@ import msgspec
 
 from relay.ai.convert_images import BLOCKED, REFUSED, UNSUPPORTED, has_image, refused_images, stand_in
 from relay.ai.convert_pairs import paired
-from relay.ai.convert_text import clean, clean_text
+from relay.ai.convert_text import clean, clean_text, tool_name
 from relay.ai.model import Model
 from relay.ai.prompt import Prompt, replay
 from relay.ai.types import (
@@ -140,10 +140,10 @@ def _user(message: UserMessage) -> UserMessage:
 
 def _result(message: ToolResultMessage, ids: _Ids) -> ToolResultMessage:
     made = ids.of_result(message.tool_call_id)
-    content = _clean_blocks(message.content)
-    if made == message.tool_call_id and content is message.content:
+    name, content = tool_name(message.tool_name), _clean_blocks(message.content)
+    if made == message.tool_call_id and name == message.tool_name and content is message.content:
         return message
-    return msgspec.structs.replace(message, tool_call_id=made, content=content)
+    return msgspec.structs.replace(message, tool_call_id=made, tool_name=name, content=content)
 
 
 Block = TypeVar("Block", bound=UserContent | TextContent)
@@ -202,8 +202,8 @@ def _thinking(block: ThinkingContent, own: bool, foreign: Foreign) -> list[Assis
 
 def _call(block: ToolCall, own: bool, ids: _Ids) -> ToolCall:
     id = ids.of_call(block.id, own)
-    name, arguments = clean_text(block.name), clean(block.arguments)
-    if own and id == block.id and name is block.name and arguments is block.arguments:
+    name, arguments = tool_name(block.name), clean(block.arguments)
+    if own and id == block.id and name == block.name and arguments is block.arguments:
         return block
     return ToolCall(
         id=id,

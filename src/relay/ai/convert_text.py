@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 REPLACEMENT = "\ufffd"
+
+_OUTSIDE_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 def clean_text(text: str) -> str:
@@ -17,6 +20,11 @@ def clean_text(text: str) -> str:
         # UTF-16 joins surrogates that form a pair, as JavaScript writes them, and marks those that do not.
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text
+
+
+def tool_name(name: str) -> str:
+    """A name that every protocol takes: models call tools that no server would let us declare."""
+    return _OUTSIDE_NAMES.sub("_", name)[:64] or "unnamed"
 
 
 def clean(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 from relay.ai.events import (
@@ -19,6 +20,9 @@ from relay.ai.events import (
 )
 from relay.ai.model import Model
 from relay.ai.types import AssistantMessage, TextContent, ThinkingContent, ThinkingLevel, ToolCall, no_usage
+
+DEEPEST = 100
+"""Levels of nesting in a tool call's arguments; no tool of ours has more than four."""
 
 
 class _Open:
@@ -147,7 +151,25 @@ def parse_arguments(text: str) -> dict[str, Any] | None:
     if not text.strip():
         return {}
     try:
-        value = json.loads(text, strict=False)
-    except ValueError:
+        value = json.loads(text, strict=False, parse_constant=_finite, parse_float=_finite)
+    except (ValueError, RecursionError):
         return None
-    return value if isinstance(value, dict) else None
+    return value if isinstance(value, dict) and not _too_deep(value) else None
+
+
+def _finite(number: str) -> float:
+    """Refuses what JSON cannot write: NaN, Infinity, and numbers too large for a float."""
+    if not math.isfinite(value := float(number)):
+        raise ValueError(f"{number} is no number of JSON")
+    return value
+
+
+def _too_deep(value: dict[str, Any]) -> bool:
+    """Whether `value` is nested deeper than the code that checks, saves and sends it can walk."""
+    level: list[Any] = [value]
+    for _ in range(DEEPEST):
+        inner = (item.values() if isinstance(item, dict) else item for item in level)
+        level = [child for children in inner for child in children if isinstance(child, dict | list)]
+        if not level:
+            return False
+    return True

@@ -26,5 +26,12 @@ def decode(line: bytes | str) -> Any:
     """
     try:
         return msgspec.json.decode(line)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
+        return _by_json(line)
+
+
+def _by_json(line: bytes | str) -> Any:
+    try:
         return json.loads(line)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
