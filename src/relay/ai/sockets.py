@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 import httpcore2
 from httpcore2 import SOCKET_OPTION
 
+from relay.ai.chunks import ChunkJoiner
+
 _Result = TypeVar("_Result")
 
 _SECOND_FAMILY_AFTER = 0.25
@@ -25,13 +27,18 @@ class AsyncioStream(httpcore2.AsyncNetworkStream):
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
+        self._joiner = ChunkJoiner()
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109  httpcore2 names it
-        return await _bounded(
+        while data := await _bounded(
             self._reader.read(max_bytes), timeout, httpcore2.ReadTimeout, httpcore2.ReadError
-        )
+        ):
+            if joined := self._joiner.feed(data):
+                return joined
+        return b""
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109  httpcore2 names it
+        self._joiner.expect_answer()
         self._writer.write(buffer)
         await _bounded(self._writer.drain(), timeout, httpcore2.WriteTimeout, httpcore2.WriteError)
 
