@@ -111,7 +111,8 @@ def _root(error: BaseException) -> BaseException:
     while seen is not None:
         if isinstance(seen, OSError):
             return seen
-        seen = seen.__cause__
+        # The pool raises again `from None`, which drops the cause and keeps the context.
+        seen = seen.__cause__ or seen.__context__
     return error
 
 
