@@ -11,7 +11,8 @@ from relay.ai.classify_read import Said, read
 from relay.ai.classify_waits import asked_wait
 from relay.ai.errors import ErrorKind, ProviderError
 
-_OVERFLOW = re.compile(
+_OVERFLOW = (
+    # Strings: they are compiled when a call has failed, not at each start.
     r"(?:prompt|input|request|messages?|conversation) (?:is |are |was )?(?:far |much )?too (?:long|large)"
     r"|prompt[^.]{0,40}too (?:long|large) (?:for|to fit)"
     r"|too (?:long|large)[^.]{0,40}(?:for|to fit)[^.]{0,40}(?:context|model)"
@@ -29,43 +30,36 @@ _OVERFLOW = re.compile(
     r"|(?:range of input length|`?inputs`? (?:tokens|must have less than))"
     r"|input length and `?max_tokens`?|too many (?:input |prompt )?tokens in|too many tokens: "
     r"|request (?:entity|body)? ?(?:exceeds|too large)|request_too_large"
-    r"|上下文[^。]{0,20}(?:超|过长)|(?:输入|提示)[^。]{0,20}(?:过长|超)",
-    re.IGNORECASE,
+    r"|上下文[^。]{0,20}(?:超|过长)|(?:输入|提示)[^。]{0,20}(?:过长|超)"
 )
-_NOT_OVERFLOW = re.compile(
+_NOT_OVERFLOW = (
     # Waits, and limits on the answer or on one part of the request: a shorter conversation helps neither.
     r"per (?:minute|hour|day|second)|\b[tr]p[mdh]\b|rate[ -]?limit|throttl|please wait|try again (?:in|later)"
     r"|too many requests|(?:max_(?:completion_|output_)?tokens|budget_tokens)\W[^.]{0,40}"
     r"(?:must|at most|too large|should|cannot|less|greater)|completion tokens, whereas"
     r"|\bimages?\b[^.]{0,40}(?:exceed|too large|maximum)|unknown (?:parameter|field|name)|unrecognized"
-    r"|string too long|tool (?:name|description)|(?:top_k|temperature|stop)\b[^.]{0,30}(?:too|must|maximum)",
-    re.IGNORECASE,
+    r"|string too long|tool (?:name|description)|(?:top_k|temperature|stop)\b[^.]{0,30}(?:too|must|maximum)"
 )
-_QUOTA = re.compile(
+_QUOTA = (
     r"insufficient[ _]?(?:quota|credits?|balance|funds|account)|credit balance"
     r"|exceeded (?:your )?current quota"
     r"|(?:usage|spend(?:ing)?|billing|monthly|weekly|daily|plan|account)[ _](?:limits?|cap|quota)\b"
     r"|(?:out of|no|not enough|more|purchase|add|remaining) credits|payment required|extra usage is required"
     r"|quota (?:is |has been |was )?(?:used up|exhausted|exceeded|reached)"
-    r"|exceeded (?:the|your)[^.]{0,20}quota|arrears|余额不足|欠费",
-    re.IGNORECASE,
+    r"|exceeded (?:the|your)[^.]{0,20}quota|arrears|余额不足|欠费"
 )
-_PLANS = re.compile(r"billing|recharge|upgrade (?:your|to)", re.IGNORECASE)
-_AUTH = re.compile(
+_PLANS = r"billing|recharge|upgrade (?:your|to)"
+_AUTH = (
     r"(?:invalid|incorrect|missing|no|expired|revoked|wrong)[^.]{0,20}(?:api[ _-]?key|token|credentials)\b"
     r"|api[ _-]?key[^.]{0,30}(?:invalid|not valid|expired|missing|required|not found)"
-    r"|unauthori[sz]ed|authentication",
-    re.IGNORECASE,
+    r"|unauthori[sz]ed|authentication"
 )
-_REFUSAL = re.compile(
+_REFUSAL = (
     r"content (?:management )?(?:policy|filter)|safety (?:system|reasons|filter)|terms of service|usage polic"
-    r"|flagged|moderation|inappropriate content|sensitive content|violat\w+[^.]{0,40}polic",
-    re.IGNORECASE,
+    r"|flagged|moderation|inappropriate content|sensitive content|violat\w+[^.]{0,40}polic"
 )
-_RATE = re.compile(r"rate[ -]?limit|too many requests|per minute|throttl|slow down|concurren", re.IGNORECASE)
-_OVERLOAD = re.compile(
-    r"overload|temporarily|at capacity|try again later|unavailable|internal (?:server )?error", re.I
-)
+_RATE = r"rate[ -]?limit|too many requests|per minute|throttl|slow down|concurren"
+_OVERLOAD = r"overload|temporarily|at capacity|try again later|unavailable|internal (?:server )?error"
 
 
 def classify(status: int | None, body: bytes | dict[str, Any], headers: Mapping[str, str]) -> ProviderError:
@@ -133,16 +127,16 @@ def _spoken(status: int | None, said: Said, named: list[ErrorKind]) -> ErrorKind
         return "quota"
     if limited:
         return "rate_limit"
-    if status in (400, 403, 422, 451) and _REFUSAL.search(text):
+    if status in (400, 403, 422, 451) and _found(_REFUSAL, text):
         return "refusal"
-    if status == 400 and _AUTH.search(text):
+    if status == 400 and _found(_AUTH, text):
         return "auth"
     return None
 
 
 def overflows(text: str) -> bool:
     """Whether words say that the conversation does not fit the context window."""
-    return bool(_OVERFLOW.search(text)) and not _NOT_OVERFLOW.search(text)
+    return _found(_OVERFLOW, text) and not _found(_NOT_OVERFLOW, text)
 
 
 def _is_spent(text: str, *, coded: bool) -> bool:
@@ -150,22 +144,22 @@ def _is_spent(text: str, *, coded: bool) -> bool:
 
     Many add advice about plans to a limit per minute: plans count only where no code tells of a rate.
     """
-    if re.search(r"per min(?:ute)?\b|per second|\b[tr]pm\b", text, re.IGNORECASE):
+    if _found(r"per min(?:ute)?\b|per second|\b[tr]pm\b", text):
         return False
-    return bool(_QUOTA.search(text)) or (not coded and bool(_PLANS.search(text)))
+    return _found(_QUOTA, text) or (not coded and _found(_PLANS, text))
 
 
 def _guess(text: str) -> ErrorKind:
     """An error without status and known code: what it says, else a failure that may pass."""
-    if _REFUSAL.search(text):
+    if _found(_REFUSAL, text):
         return "refusal"
-    if _RATE.search(text):
+    if _found(_RATE, text):
         return "rate_limit"
-    if _AUTH.search(text):
+    if _found(_AUTH, text):
         return "auth"
-    if _OVERLOAD.search(text) or not text:
+    if _found(_OVERLOAD, text) or not text:
         return "overload"
-    return "request" if re.search(r"invalid|unsupported|not found|must ", text, re.I) else "overload"
+    return "request" if _found(r"invalid|unsupported|not found|must ", text) else "overload"
 
 
 def _sentence(status: int | None, said: Said, kind: ErrorKind) -> str:
@@ -188,3 +182,7 @@ def _advice(kind: ErrorKind) -> str:
     if kind == "auth":
         return " Check the key of this provider (--api-key, auth.json, models.json or environment variable)."
     return ""
+
+
+def _found(pattern: str, text: str) -> bool:
+    return re.search(pattern, text, re.IGNORECASE) is not None

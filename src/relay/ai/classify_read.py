@@ -25,7 +25,7 @@ _CODES = ("code", "type", "status", "error_code", "__type", "reason", "finish_re
 _WINDOW_FIELDS = ("n_ctx", "context_window", "max_context_length", "context_length", "max_model_len")
 _COUNT = r"(\d[\d,_]*)"
 _WINDOWS = tuple(
-    re.compile(pattern.replace("N", _COUNT), re.IGNORECASE)
+    pattern.replace("N", _COUNT)
     for pattern in (
         r"(?:maximum|max|total|available|model'?s?|of only) (?:context|sequence|prompt|model|input) "
         r"(?:length|size|window|limit)(?: is| of| was|:)?(?: only)? ?\(?N",
@@ -42,9 +42,7 @@ _WINDOWS = tuple(
         r"must be <= N",
     )
 )
-_WAIT = re.compile(
-    r"(?:retry|try again|wait)[^.]{0,20}?(?:in|after|for) (?:(\d+)m)?(\d+(?:\.\d+)?) ?(ms|s)\b", re.I
-)
+_WAIT = r"(?:retry|try again|wait)[^.]{0,20}?(?:in|after|for) (?:(\d+)m)?(\d+(?:\.\d+)?) ?(ms|s)\b"
 _DEPTH = 6
 
 
@@ -164,7 +162,7 @@ def _window(objects: list[dict[str, Any]], text: str) -> int | None:
             if isinstance(value, int) and not isinstance(value, bool) and value > 0:
                 return value
     for pattern in _WINDOWS:
-        if (match := pattern.search(text)) is not None:
+        if (match := re.search(pattern, text, re.IGNORECASE)) is not None:
             return int(re.sub(r"[,_]", "", match[1])) or None
     return None
 
@@ -175,7 +173,7 @@ def _retry(objects: list[dict[str, Any]], text: str) -> int | None:
         value = found.get("retryDelay")
         if isinstance(value, str) and re.fullmatch(r"\d+(?:\.\d+)?s", value):
             return int(float(value[:-1]) * 1000)
-    match = _WAIT.search(text)
+    match = re.search(_WAIT, text, re.IGNORECASE)
     if match is None:
         return None
     spent = float(match[2]) * (1 if match[3].lower() == "ms" else 1000)
