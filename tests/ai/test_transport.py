@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import gzip
 import ssl
+import subprocess
+import sys
 from base64 import b64encode
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -372,3 +374,14 @@ def test_headers_that_cannot_be_sent_keep_their_secret(value: str) -> None:
     assert caught.value.kind == "config"
     assert "cret" not in str(caught.value)
     assert checked_headers({"A": " key\n"}) == [(b"A", b"key")]
+
+
+def test_the_http_library_is_loaded_by_the_first_request_only() -> None:
+    code = (
+        "import sys, relay.ai.provider; print(*sorted({'httpcore2', 'h11', 'truststore'} & {*sys.modules}))"
+    )
+    environ = {"PYTHONPATH": str(Path(__file__).parents[2] / "src")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "\n"
