@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import count
 from operator import is_
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -40,9 +40,6 @@ Attempt 0 is the natural form; 1, 2, … must each give another one, for ids tha
 What stands before the first `|` is compared.
 """
 
-Foreign = Literal["text", "drop"]
-"""What becomes of the thinking of another model."""
-
 
 def plain_ids(allowed: str = "a-zA-Z0-9_-", length: int = 64, *, keep_own: bool = True) -> CallIds:
     """Ids of characters in the regex class `allowed`, at most `length` long.
@@ -70,7 +67,6 @@ def prepare(
     model: Model,
     *,
     call_ids: CallIds = PLAIN_IDS,
-    foreign_thinking: Foreign = "text",
     later_system: bool = False,
     later_tools: bool = False,
     block_images: bool = False,
@@ -80,7 +76,7 @@ def prepare(
     At most one system message leads: its content is the prompt as text, its `tools_added` all tools in
     force at the end. Later ones are folded into it, unless `later_system`: then they stay in place, text
     only, or with `later_tools` with the tools they add and remove. Each call is followed by its one
-    result. Other models' signatures are gone, failed answers too.
+    result. Other models' thinking and signatures are gone, failed answers too.
     """
     bare = _without_images(messages, model, block_images)
     rest: list[Message] = []
@@ -92,7 +88,7 @@ def prepare(
             case UserMessage():
                 rest.append(_user(message))
             case AssistantMessage():
-                answer = _answer(message, is_own(message, model), foreign_thinking, ids)
+                answer = _answer(message, is_own(message, model), ids)
                 if answer.content:
                     rest.append(answer)
             case ToolResultMessage():
@@ -162,14 +158,14 @@ def _clean_block(block: Block) -> Block:
     return block if text is block.text else msgspec.structs.replace(block, text=text)
 
 
-def _answer(message: AssistantMessage, own: bool, foreign: Foreign, ids: _Ids) -> AssistantMessage:
+def _answer(message: AssistantMessage, own: bool, ids: _Ids) -> AssistantMessage:
     content: list[AssistantContent] = []
     for block in message.content:
         match block:
             case TextContent():
                 content += _text(block, own)
             case ThinkingContent():
-                content += _thinking(block, own, foreign)
+                content += _thinking(block) if own else []
             case ToolCall():
                 content.append(_call(block, own, ids))
     if len(content) == len(message.content) and all(map(is_, content, message.content)):
@@ -188,16 +184,11 @@ def _text(block: TextContent, own: bool) -> list[AssistantContent]:
     return [TextContent(text=text, text_signature=signature)]
 
 
-def _thinking(block: ThinkingContent, own: bool, foreign: Foreign) -> list[AssistantContent]:
-    if own:
-        kept = bool(block.thinking.strip() or block.thinking_signature)
-        text = clean_text(block.thinking)
-        if text is not block.thinking:
-            block = msgspec.structs.replace(block, thinking=text)
-        return [block] if kept else []
-    if block.redacted or foreign == "drop" or not block.thinking.strip():
+def _thinking(block: ThinkingContent) -> list[AssistantContent]:
+    if not block.thinking.strip() and not block.thinking_signature:
         return []
-    return [TextContent(text=clean_text(block.thinking))]
+    text = clean_text(block.thinking)
+    return [block if text is block.thinking else msgspec.structs.replace(block, thinking=text)]
 
 
 def _call(block: ToolCall, own: bool, ids: _Ids) -> ToolCall:
