@@ -84,7 +84,11 @@ class Desk:
             agent = self.home / program / "agent"
             agent.mkdir(parents=True)
             (agent / "models.json").write_text(json.dumps({"providers": providers}))
-            settings = {"retry": {"baseDelayMs": 1}, "cacheWarming": "off"}
+            settings = {
+                "retry": {"baseDelayMs": 1},
+                "cacheWarming": "off",
+                "compaction": {"enabled": False},
+            }
             (agent / "settings.json").write_text(json.dumps(settings))
 
     def run(self, program: Program, *argv: str) -> Ended:

@@ -6,7 +6,7 @@ import base64
 from typing import Any
 
 from tests.e2e.interchange.programs import Desk, Program
-from tests.e2e.interchange.wires import CHAT, GOOGLE, RESPONSES, Answer, written
+from tests.e2e.interchange.wires import ANTHROPIC, CHAT, GOOGLE, RESPONSES, Answer, written
 from tests.e2e.server import Gate, Reply, failure
 
 LOOK = Answer(1, "First I look.", "Reading it.", (("call_r1", "read", {"path": "a.txt"}),))
@@ -78,10 +78,37 @@ def context(api: str, body: dict[str, Any]) -> list[Any]:
         return list(body["contents"])
     spoken = body["input" if api == RESPONSES else "messages"]
     found = [m for m in spoken if m.get("role") not in ("system", "developer")]
-    if api == CHAT:
+    if api in (CHAT, ANTHROPIC):
         found = [{**m, "content": _parts(m["content"])} if m["role"] == "user" else m for m in found]
     return found
 
 
 def _parts(content: Any) -> Any:
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+ID_KEYS = ("id", "call_id", "tool_call_id", "tool_use_id")
+"""Where the protocols name calls and items."""
+
+UNSIGNED = "skip_thought_signature_validator"
+"""What stands for the signature of a call that no Gemini model made."""
+
+
+def alike(value: Any, names: dict[str, int] | None = None) -> Any:
+    """`value` with ids numbered in the order in which they come, and without what a program makes up itself.
+
+    For a model that did not write the conversation each program makes valid ids in its own way.
+    """
+    names = {} if names is None else names
+    if isinstance(value, list):
+        return [alike(item, names) for item in value]
+    if not isinstance(value, dict):
+        return value
+    made_up = value.get("type") == "message" and value.get("role") == "assistant"
+    kept: dict[str, Any] = {}
+    for key, item in sorted(value.items()):
+        if key in ID_KEYS:
+            kept[key] = None if made_up else names.setdefault(item, len(names))
+        elif item != UNSIGNED:
+            kept[key] = alike(item, names)
+    return kept

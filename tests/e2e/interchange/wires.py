@@ -1,4 +1,4 @@
-"""One answer, written as each of the four protocols streams it: thinking with its signature, text, tool calls."""
+"""One answer, written as each of the four protocols streams it: thinking and its signature, text, calls."""
 
 from __future__ import annotations
 
@@ -100,12 +100,12 @@ def _responses(answer: Answer) -> Iterator[bytes]:
         )
     if answer.text:
         opened = {"type": "message", "id": f"msg_{answer.number}", "role": "assistant", "content": []}
-        part = {"type": "output_text", "text": answer.text, "annotations": []}
+        spoken: dict[str, Any] = {"type": "output_text", "text": answer.text, "annotations": []}
         place = {"output_index": len(items), "content_index": 0}
         yield from item(
             opened,
-            {**opened, "status": "completed", "content": [part]},
-            _event("response.content_part.added", **place, part={**part, "text": ""}),
+            {**opened, "status": "completed", "content": [spoken]},
+            _event("response.content_part.added", **place, part={**spoken, "text": ""}),
             _event("response.output_text.delta", **place, delta=answer.text),
             _event("response.output_text.done", **place, text=answer.text),
         )
@@ -132,7 +132,7 @@ def _responses(answer: Answer) -> Iterator[bytes]:
 
 def _anthropic(answer: Answer) -> Iterator[bytes]:
     usage = {"input_tokens": 10, "output_tokens": 1}
-    message = {
+    message: dict[str, Any] = {
         "id": f"msg_{answer.number}",
         "type": "message",
         "role": "assistant",
