@@ -51,7 +51,8 @@ class StreamReader(Protocol):
     the server's error or is not the protocol. After the last server event, `finish` closes what is open,
     sets `stop_reason` and `usage` (cost included) and returns the closing block events; it raises
     ProviderError of kind transport when the stream broke off. `abandon` makes `message` whole after an abort
-    or an error, and returns the ends of the blocks it keeps: those so far, without tool calls whose arguments are incomplete.
+    or an error, and returns the ends of the blocks it keeps: those so far, without tool calls whose
+    arguments are incomplete.
     """
 
     message: AssistantMessage
