@@ -151,9 +151,10 @@ class SessionFile:
 def check_folder(folder: Path) -> None:
     """Raises SessionError when session files cannot be created in `folder`, which may not exist yet."""
     there = folder
-    while not there.exists() and there != there.parent:
+    # os.path, because Path's own methods raise where a folder above must not be searched.
+    while not os.path.exists(there) and there != there.parent:
         there = there.parent
-    if not there.is_dir():
+    if not os.path.isdir(there):
         reason = f"{there} is not a folder"
     elif not os.access(there, os.W_OK | os.X_OK):
         reason = f"{there} is not writable"
