@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import sys
@@ -51,6 +52,10 @@ def _mode(arguments: Arguments) -> str:
 async def _run(mode: str, arguments: Arguments, environ: Mapping[str, str], piped: str, channel: int) -> int:
     options = _start_options(arguments, environ)
     session = await open_session(options, _report)
+    if not gc.isenabled():
+        # The start is over; what it made is never garbage.
+        gc.freeze()
+        gc.enable()
     ending = Ending(session)
     try:
         if mode == "rpc":
