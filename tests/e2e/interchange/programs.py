@@ -91,15 +91,15 @@ class Desk:
             }
             (agent / "settings.json").write_text(json.dumps(settings))
 
-    def run(self, program: Program, *argv: str) -> Ended:
-        """Runs to the end, which must be a good one."""
+    def run(self, program: Program, *argv: str, patience: float = START) -> Ended:
+        """Runs to the end, which must be a good one within `patience` seconds."""
         done = subprocess.run(
             [*program.command, *argv],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             cwd=self.cwd,
             env=self._env(program),
-            timeout=START,
+            timeout=patience,
             check=False,
         )
         ended = Ended(done.returncode, done.stdout, done.stderr.decode())
