@@ -74,7 +74,7 @@ def _open_named(name: str, folder: Folder, options: StartOptions, report: Report
         case Existing(path):
             return SessionLog.open(path, cwd=options.cwd, report=report)
         case Fresh(path):
-            return SessionLog.create(options.cwd, path, report=report)
+            return SessionLog.create_at(options.cwd, path, report=report)
         case Elsewhere(path, cwd):
             raise StartError(
                 f"The session {name} belongs to {cwd}: start Relay there, or open the file itself with "
