@@ -136,6 +136,7 @@ def _call_options(options: StartOptions, settings: Settings) -> CallOptions:
     return CallOptions(
         thinking_budgets=dict(settings.thinking_budgets),
         cache_retention="long" if options.environ.get("RELAY_CACHE_RETENTION") == "long" else "short",
+        block_images=settings.images.block_images,
         attribution=settings.enable_install_telemetry,
     )
 

@@ -306,6 +306,11 @@ def test_images_of_types_the_api_refuses_become_a_note() -> None:
     assert "image/bmp" in note["text"]
 
 
+def test_blocked_images_are_told_in_text() -> None:
+    (told,) = build([cases.user(cases.image())], block_images=True)["messages"][0]["content"]
+    assert told["type"] == "text"
+
+
 def test_later_system_messages_are_folded_unless_the_model_takes_them() -> None:
     folded = build(case("later_system_message"))
     assert "Mind the gap." in folded["system"][0]["text"]

@@ -190,6 +190,11 @@ def test_an_empty_part_that_carries_a_signature_is_kept() -> None:
     assert sent == [{"text": "ok"}, {"text": "", "thoughtSignature": SIGNATURE}]
 
 
+def test_blocked_images_are_told_in_text() -> None:
+    (told,) = build([cases.user(cases.image())], block_images=True)["contents"][0]["parts"]
+    assert told.keys() == {"text"}
+
+
 def test_results_share_a_turn_and_carry_images_inside_from_gemini_3_on() -> None:
     contents = build(case("parallel_calls"))["contents"]
     assert [content["role"] for content in contents] == ["user", "model", "user", "user"]

@@ -68,7 +68,14 @@ class AnthropicMessages:
         # Without a tool that is offered from the start the API refuses those that are added later.
         changes = inside and bool(model.compat.get("supportsMidConvoToolChanges", False))
         changes = changes and bool(replay(takewhile(_is_system, messages)).tools)
-        ready = prepare(messages, model, call_ids=IDS, later_system=inside, later_tools=changes)
+        ready = prepare(
+            messages,
+            model,
+            call_ids=IDS,
+            later_system=inside,
+            later_tools=changes,
+            block_images=options.block_images,
+        )
         talk = converse(ready, model, _told_effort(model, thinking))
         if (
             thinking.config is not None

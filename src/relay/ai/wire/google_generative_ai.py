@@ -47,7 +47,7 @@ class GoogleGenerativeAI:
     """Stateless. The key goes out as `x-goog-api-key`, or as Bearer where the model says so."""
 
     def build(self, model: Model, messages: Sequence[Message], options: CallOptions) -> WireRequest:
-        ready = prepare(messages, model)
+        ready = prepare(messages, model, block_images=options.block_images)
         prompt = replay(ready)
         body: dict[str, object] = {"contents": contents(ready, model)}
         if prompt.text.strip():
