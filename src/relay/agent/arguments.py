@@ -22,10 +22,11 @@ class ArgumentChecker:
         self._compiled: dict[str, tuple[JsonObject, Callable[[Any], Any]]] = {}
 
     def check(self, spec: ToolSpec, arguments: JsonObject, raw: str | None) -> JsonObject:
-        """The arguments to run with: numbers, booleans, lists and objects given as
-        strings are converted.
+        """The arguments to run with: values in the form that models often give them are converted.
 
-        `raw` is the text of arguments that were no JSON object. Raises ToolError naming the field.
+        Numbers, booleans, lists and objects may come as text, a list of one object as that object, and what
+        is left out as null. `raw` is the text of arguments that were no JSON object. Raises ToolError naming
+        the field.
         """
         if raw is not None:
             shown = raw if len(raw) <= _SHOWN else raw[:_SHOWN] + "…"
@@ -66,16 +67,36 @@ def _converted(value: Any, schema: Any) -> Any:
     if isinstance(value, str) and kind in ("number", "integer", "boolean"):
         return _from_text(value, kind)
     if isinstance(value, str) and kind in ("array", "object"):
-        value = _from_json(value, list if kind == "array" else dict)
+        value = _from_json(value, (list, dict) if kind == "array" else (dict,))
+    if isinstance(value, dict) and kind == "array" and _takes_objects(schema):
+        value = [value]
     if isinstance(value, dict) and isinstance(schema.get("properties"), dict):
-        properties = schema["properties"]
-        return {key: _converted(item, properties.get(key)) for key, item in value.items()}
+        return _converted_object(value, schema)
     if isinstance(value, list) and "items" in schema:
         return [_converted(item, schema["items"]) for item in value]
     return value
 
 
-def _from_json(text: str, wanted: type) -> Any:
+def _converted_object(value: JsonObject, schema: JsonObject) -> JsonObject:
+    properties, required = schema["properties"], schema.get("required") or ()
+    return {
+        key: _converted(item, properties.get(key))
+        for key, item in value.items()
+        if item is not None or key in required or not _lacks_null(properties.get(key))
+    }
+
+
+def _lacks_null(schema: Any) -> bool:
+    """Whether null can only mean that the property is left out."""
+    return isinstance(schema, dict) and isinstance(schema.get("type"), str) and schema["type"] != "null"
+
+
+def _takes_objects(schema: JsonObject) -> bool:
+    items = schema.get("items")
+    return isinstance(items, dict) and items.get("type") == "object"
+
+
+def _from_json(text: str, wanted: tuple[type, ...]) -> Any:
     """Some models send a list or an object as JSON text inside of their JSON."""
     try:
         value = json.loads(text)
