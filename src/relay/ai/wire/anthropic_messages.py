@@ -13,7 +13,7 @@ from relay.ai.types import JsonObject, Message, SystemMessage, ThinkingLevel
 from relay.ai.wire.anthropic_messages_build import Conversation, Effort, began_unthought, converse
 from relay.ai.wire.anthropic_messages_read import AnthropicReader
 from relay.ai.wire.base import CallOptions, StreamReader, WireAdapter, WireRequest
-from relay.ai.wire.openai_common import ATTRIBUTION, affinity, is_openrouter
+from relay.ai.wire.common import ATTRIBUTION, affinity, is_openrouter
 
 VERSION = "2023-06-01"
 FINE_GRAINED_BETA = "fine-grained-tool-streaming-2025-05-14"

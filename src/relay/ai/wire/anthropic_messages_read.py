@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import inf
 from typing import Any
 
 import msgspec
@@ -16,6 +15,7 @@ from relay.ai.model import Model, clamp_thinking
 from relay.ai.types import Cost, StopReason, ThinkingContent, ToolCall, Usage
 from relay.ai.usage import priced
 from relay.ai.wire.base import CallOptions, ServerEvent
+from relay.ai.wire.common import count
 from relay.base import jsonl
 
 EVENTS = frozenset(
@@ -227,21 +227,21 @@ def usage_of(counts: Mapping[str, Any]) -> Usage:
     """Tokens from the API's `usage` object; costs are zero."""
     creation = counts.get("cache_creation")
     creation = creation if isinstance(creation, dict) else {}
-    hour = _number(creation.get("ephemeral_1h_input_tokens"))
+    hour = count(creation.get("ephemeral_1h_input_tokens"))
     written = counts.get("cache_creation_input_tokens")
     if written is None:
-        written = hour + _number(creation.get("ephemeral_5m_input_tokens"))
+        written = hour + count(creation.get("ephemeral_5m_input_tokens"))
     details = counts.get("output_tokens_details")
     thinking = details.get("thinking_tokens") if isinstance(details, dict) else None
     usage = Usage(
-        input=_number(counts.get("input_tokens")),
-        output=_number(counts.get("output_tokens")),
-        cache_read=_number(counts.get("cache_read_input_tokens")),
-        cache_write=_number(written),
+        input=count(counts.get("input_tokens")),
+        output=count(counts.get("output_tokens")),
+        cache_read=count(counts.get("cache_read_input_tokens")),
+        cache_write=count(written),
         total_tokens=0,
         cost=Cost(),
         cache_write_1h=hour,
-        reasoning=None if thinking is None else _number(thinking),
+        reasoning=None if thinking is None else count(thinking),
     )
     total = usage.input + usage.output + usage.cache_read + usage.cache_write
     return msgspec.structs.replace(usage, total_tokens=total)
@@ -279,7 +279,7 @@ def _lenient(data: bytes, model: Model) -> _Record:
     delta = value.get("delta")
     return _Record(
         type=_text(value, "type"),
-        index=_number(value.get("index")),
+        index=count(value.get("index")),
         delta=_Delta(
             text=_text(delta, "text"),
             thinking=_text(delta, "thinking"),
@@ -305,8 +305,3 @@ def _text(value: Mapping[str, Any], name: str) -> str:
 def _object(value: Mapping[str, Any], name: str) -> dict[str, Any] | None:
     found = value.get(name)
     return found if isinstance(found, dict) else None
-
-
-def _number(value: object) -> int:
-    """A count that may be missing, a float or nonsense."""
-    return int(value) if isinstance(value, int | float) and 0 < value < inf else 0

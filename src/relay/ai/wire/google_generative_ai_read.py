@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import inf
 from typing import Any
 
 import msgspec
@@ -16,6 +15,7 @@ from relay.ai.model import Model, clamp_thinking
 from relay.ai.types import Cost, ToolCall, Usage
 from relay.ai.usage import priced
 from relay.ai.wire.base import CallOptions, ServerEvent
+from relay.ai.wire.common import count
 from relay.base import jsonl
 
 FINISHED = frozenset({"STOP", "MAX_TOKENS", "CONTINUATION"})
@@ -204,10 +204,10 @@ class GoogleReader:
 
 
 def _usage_of(counts: _Counts) -> Usage:
-    cached = _number(counts.cached_content_token_count)
-    prompt = _number(counts.prompt_token_count) + _number(counts.tool_use_prompt_token_count)
-    thoughts = _number(counts.thoughts_token_count)
-    output = _number(counts.candidates_token_count) + thoughts
+    cached = count(counts.cached_content_token_count)
+    prompt = count(counts.prompt_token_count) + count(counts.tool_use_prompt_token_count)
+    thoughts = count(counts.thoughts_token_count)
+    output = count(counts.candidates_token_count) + thoughts
     fresh = max(prompt - cached, 0)
     return Usage(
         input=fresh,
@@ -254,7 +254,7 @@ def _counts(value: object) -> _Counts | None:
     if not isinstance(value, dict):
         return None
     fields = msgspec.structs.fields(_Counts)
-    return _Counts(**{field.name: _number(value.get(field.encode_name)) for field in fields})
+    return _Counts(**{field.name: count(value.get(field.encode_name)) for field in fields})
 
 
 def _candidate(value: dict[str, Any]) -> _Candidate:
@@ -263,7 +263,7 @@ def _candidate(value: dict[str, Any]) -> _Candidate:
         content=_Content([_lenient_part(part) for part in parts]),
         finish_reason=_text(value.get("finishReason")),
         finish_message=_text(value.get("finishMessage")),
-        index=_number(value.get("index")),
+        index=count(value.get("index")),
     )
 
 
@@ -289,8 +289,3 @@ def _object(value: object) -> dict[str, Any] | None:
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
-
-
-def _number(value: object) -> int:
-    """A count that may be missing, a float or nonsense."""
-    return int(value) if isinstance(value, int | float) and 0 < value < inf else 0

@@ -1,35 +1,44 @@
-"""What both OpenAI protocols share: headers, tools, cache keys, sampling, usage and the model's own words."""
+"""What both OpenAI protocols share: headers, tools, cache keys, sampling, usage and effort words."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
 
+from relay.ai.errors import ProviderError
 from relay.ai.model import Model, clamp_thinking
-from relay.ai.types import JsonObject, Message, SystemMessage, ThinkingLevel, ToolCall, ToolSpec, no_usage
+from relay.ai.types import (
+    Data,
+    JsonObject,
+    Message,
+    SystemMessage,
+    ThinkingLevel,
+    ToolCall,
+    ToolSpec,
+    no_usage,
+)
 from relay.ai.types import Usage as TokenUsage
 from relay.ai.usage import priced
 from relay.ai.wire.base import CallOptions
+from relay.ai.wire.common import ATTRIBUTION, is_openrouter
 
 Affinity = Literal["openai", "openai-nosession", "openrouter"]
 CacheKeyMode = Literal["auto", "enabled", "disabled"]
 
-ATTRIBUTION = "Relay"
+_Compat = TypeVar("_Compat", bound=Data)
 
 
-def host(model: Model) -> str:
-    """The base URL's host, in lower case; "" when it has none."""
-    return (urlsplit(model.base_url).hostname or "").lower()
-
-
-def is_host(model: Model, *names: str) -> bool:
-    """Whether the base URL's host is one of `names` or lies below one."""
-    own = host(model)
-    return any(own == name or own.endswith("." + name) for name in names)
+def convert_compat(model: Model, known: Mapping[str, object], kind: type[_Compat]) -> _Compat:
+    """The model's own switches over `known` ones; ProviderError (config) names one that has a wrong value."""
+    try:
+        return msgspec.convert({**known, **model.compat}, kind)
+    except msgspec.ValidationError as error:
+        raise ProviderError(
+            f"The compat switches of {model.key} in models.json are wrong: {error}.", "config"
+        ) from error
 
 
 def endpoint(model: Model, path: str) -> str:
@@ -49,10 +58,6 @@ def headers(model: Model, options: CallOptions, extra: Mapping[str, str]) -> dic
         own["X-Title"] = ATTRIBUTION
     named = {name.lower() for name in model.headers}
     return {**{k: v for k, v in own.items() if k.lower() not in named}, **model.headers}
-
-
-def is_openrouter(model: Model) -> bool:
-    return model.provider == "openrouter" or is_host(model, "openrouter.ai")
 
 
 def level_of(model: Model, options: CallOptions) -> ThinkingLevel:
@@ -126,20 +131,6 @@ def arguments_text(call: ToolCall) -> str:
 def cache_key(session_id: str) -> str:
     """A session's key for the prompt cache; the API takes at most 64 characters."""
     return session_id[:64]
-
-
-_BREAKS = re.compile(r"[\r\n]")
-
-
-def affinity(session_id: str, names: tuple[str, ...]) -> dict[str, str]:
-    """Headers that lead the requests of one session to the same server."""
-    value = _BREAKS.sub("", session_id)
-    return dict.fromkeys(names, value)
-
-
-def count(value: object) -> int:
-    """A token count of a server, which may be missing, null or a float."""
-    return int(value) if isinstance(value, int | float) and value > 0 else 0
 
 
 def used(

@@ -8,8 +8,8 @@ from relay.ai.convert import prepare
 from relay.ai.model import Model
 from relay.ai.types import AssistantMessage, JsonObject, Message, ToolCall, ToolResultMessage
 from relay.ai.wire.base import CallOptions, StreamReader, WireAdapter, WireRequest
+from relay.ai.wire.common import affinity
 from relay.ai.wire.openai_common import (
-    affinity,
     cache_key,
     endpoint,
     function_of,

@@ -6,13 +6,11 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any, Literal
 
-import msgspec
-
 from relay.ai.convert import CallIds, plain_ids
-from relay.ai.errors import ProviderError
 from relay.ai.model import Model
 from relay.ai.types import Data
-from relay.ai.wire.openai_common import Affinity, CacheKeyMode, is_host, is_openrouter
+from relay.ai.wire.common import is_host, is_openrouter
+from relay.ai.wire.openai_common import Affinity, CacheKeyMode, convert_compat
 
 ThinkingFormat = Literal[
     "openai",
@@ -127,12 +125,7 @@ def compat_of(model: Model) -> Compat:
     known = next(
         (s for providers, hosts, s in _KNOWN if model.provider in providers or is_host(model, *hosts)), {}
     )
-    try:
-        return msgspec.convert({**known, **model.compat}, Compat)
-    except msgspec.ValidationError as error:
-        raise ProviderError(
-            f"The compat switches of {model.key} in models.json are wrong: {error}.", "config"
-        ) from error
+    return convert_compat(model, known, Compat)
 
 
 def sends_cache_key(model: Model, compat: Compat, long: bool) -> bool:

@@ -12,7 +12,8 @@ from relay.ai.growing import GrowingMessage, parse_arguments
 from relay.ai.model import Model
 from relay.ai.types import StopReason, ToolCall, Usage
 from relay.ai.wire.base import CallOptions, ServerEvent
-from relay.ai.wire.openai_common import count, level_of, used
+from relay.ai.wire.common import count
+from relay.ai.wire.openai_common import level_of, used
 from relay.ai.wire.openai_completions_calls import OpenCalls
 from relay.ai.wire.openai_completions_chunks import Chunk, Delta, read_chunk
 from relay.ai.wire.openai_completions_compat import compat_of

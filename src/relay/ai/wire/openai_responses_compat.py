@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
-from relay.ai.errors import ProviderError
 from relay.ai.model import Model
 from relay.ai.types import Data
-from relay.ai.wire.openai_common import Affinity, CacheKeyMode, is_openrouter
+from relay.ai.wire.common import is_openrouter
+from relay.ai.wire.openai_common import Affinity, CacheKeyMode, convert_compat
 
 
 class Compat(Data, frozen=True):
@@ -30,9 +28,4 @@ class Compat(Data, frozen=True):
 def compat_of(model: Model) -> Compat:
     """The switches in force; ProviderError of kind config names one that has a wrong value."""
     known: dict[str, Any] = {"sessionAffinityFormat": "openrouter"} if is_openrouter(model) else {}
-    try:
-        return msgspec.convert({**known, **model.compat}, Compat)
-    except msgspec.ValidationError as error:
-        raise ProviderError(
-            f"The compat switches of {model.key} in models.json are wrong: {error}.", "config"
-        ) from error
+    return convert_compat(model, known, Compat)

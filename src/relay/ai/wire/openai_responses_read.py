@@ -14,7 +14,8 @@ from relay.ai.growing import GrowingMessage
 from relay.ai.model import Model
 from relay.ai.types import ToolCall, Usage
 from relay.ai.wire.base import CallOptions, ServerEvent
-from relay.ai.wire.openai_common import count, level_of, used
+from relay.ai.wire.common import count
+from relay.ai.wire.openai_common import level_of, used
 from relay.ai.wire.openai_responses_items import reasoning_signature, text_signature
 from relay.base import jsonl
 
