@@ -364,3 +364,16 @@ async def test_cancelling_the_loop_itself_cancels_its_tools() -> None:
     with pytest.raises(asyncio.CancelledError):
         await run
     await ended.wait()
+
+
+async def test_a_raising_hook_ends_the_run_in_order() -> None:
+    class BrokenDesk(FakeDesk):
+        async def call(self) -> ModelCall:
+            raise ZeroDivisionError("in a context hook")
+
+    bus, trace = EventBus(), Trace()
+    bus.subscribe(trace)
+    end = await Loop(bus, Hooks(), BrokenDesk(), NoRetry()).run([user("go")], Abort())
+    assert end.answer.stop_reason == "error"
+    assert end.answer.error_message is not None and "in a context hook" in end.answer.error_message
+    assert trace.types[-4:] == ["message_start", "message_end", "turn_end", "agent_end"]

@@ -209,8 +209,8 @@ def test_spans_of_time_in_words() -> None:
         "250 ms",
         "7 s",
         "7.5 s",
-        "1 min",
-        "2 h 46 min 39 s",
+        "60 s (1 min)",
+        "9999 s (2 h 46 min 39 s)",
     ]
 
 

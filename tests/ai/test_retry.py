@@ -36,6 +36,6 @@ def test_only_a_wait_that_is_too_long_is_explained() -> None:
     assert policy.explain(short) is short
     assert policy.explain(spent) is spent
     assert str(policy.explain(error("rate_limit", 90_000))) == (
-        "no. It asks to wait 1 min 30 s, longer than retry.provider.maxRetryDelayMs allows "
-        "(1 min; 0 would allow any wait)."
+        "no. It asks to wait 90 s (1 min 30 s), longer than retry.provider.maxRetryDelayMs allows "
+        "(60 s (1 min); 0 would allow any wait)."
     )

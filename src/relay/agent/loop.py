@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Protocol
 
@@ -27,6 +28,8 @@ from relay.ai.events import Done, Failed, Start, StreamEvent
 from relay.ai.model import Model
 from relay.ai.types import AssistantMessage, StopReason, ThinkingLevel, ToolCall, ToolResultMessage, no_usage
 from relay.base.clock import now_ms
+
+_log = logging.getLogger(__name__)
 
 ABORTED = "The run was aborted."
 CUT_OFF = (
@@ -163,6 +166,10 @@ class Loop:
             return await self._unanswered("aborted", ABORTED), None
         except ProviderError as error:
             return await self._unanswered("error", str(error)), error
+        except Exception as error:  # noqa: BLE001  a hook may raise anything; the run ends in order all the same
+            _log.exception("a model call could not be prepared")
+            text = f"The call could not be prepared: {type(error).__name__}: {error}"
+            return await self._unanswered("error", text), None
         emit, told = self._bus.emit, False
         growing: AssistantMessage | None = None
         with abort.stopping(call.abort):

@@ -47,10 +47,13 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def spoken(ms: int) -> str:
-    """A span of time for a sentence: `7 s`, `2 h 46 min 39 s`."""
+    """A span of time for a sentence: `7 s`, `9999 s (2 h 46 min 39 s)`."""
     if ms % 1000 and ms < 10_000:
         return f"{ms} ms" if ms < 1000 else f"{ms / 1000:.1f} s"
-    minutes, seconds = divmod(ms // 1000, 60)
+    whole = ms // 1000
+    minutes, seconds = divmod(whole, 60)
+    if not minutes:
+        return f"{whole} s"
     hours, minutes = divmod(minutes, 60)
     parts = [(hours, "h"), (minutes, "min"), (seconds, "s")]
-    return " ".join(f"{count} {unit}" for count, unit in parts if count) or "0 s"
+    return f"{whole} s ({' '.join(f'{count} {unit}' for count, unit in parts if count)})"

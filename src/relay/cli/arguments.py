@@ -67,8 +67,8 @@ def _option(word: str, known: dict[str, Option]) -> tuple[Option, str | None]:
     name, equals, given = word.partition("=")
     if name in known and (not equals or name.startswith("--")):
         return known[name], given if equals else None
-    near = get_close_matches(name, known, n=1, cutoff=0.6)
-    hint = f" Did you mean {near[0]}?" if near else ""
+    near = get_close_matches(name, known, n=2, cutoff=0.7)
+    hint = f" Did you mean {' or '.join(near)}?" if near else ""
     raise UsageError(
         f"Unknown option {name}.{hint} `relay --help` lists them; a prompt that begins with - goes after --."
     )
