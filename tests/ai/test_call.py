@@ -12,7 +12,7 @@ from relay.ai.call import Call, CallTools
 from relay.ai.errors import ProviderError
 from relay.ai.events import Done, Failed, Start, StreamEvent, TextDelta, TextEnd
 from relay.ai.model import Model
-from relay.ai.provider import HttpProvider, Provider
+from relay.ai.provider import HttpProvider
 from relay.ai.registry import adapter_for
 from relay.ai.retry import RetryPolicy, spoken
 from relay.ai.testing import Reply, ScriptedProvider, check_stream_grammar
@@ -51,7 +51,7 @@ def limited(wait_ms: int | None = None) -> ProviderError:
 
 
 async def test_a_good_answer() -> None:
-    provider: Provider = ScriptedProvider(
+    provider = ScriptedProvider(
         [
             Reply(
                 thinking="hm",

@@ -44,16 +44,16 @@ def catalog(tmp_path: Path, providers: Any, built_in: BuiltInModels | None = Non
 
 
 def test_a_model_of_the_users_own_costs_no_look_at_the_data(tmp_path: Path) -> None:
-    built_in = data_file(tmp_path)
+    built_in = BuiltInModels(tmp_path / "missing")
     own = catalog(tmp_path, {"mock": {**SERVER, "models": [{"id": "m1"}]}}, built_in)
     model = own.get("mock", "m1")
     assert model == Model(
         id="m1", name="m1", api="openai-completions", provider="mock", base_url="http://127.0.0.1:9/v1"
     )
     assert own.get("mock", "m2") is None
-    assert not built_in.was_read
+    assert built_in.problem is None
     assert own.get("openai", "nothing") is None
-    assert built_in.was_read
+    assert built_in.problem is not None
 
 
 def test_every_field_of_an_entry_reaches_its_model(tmp_path: Path) -> None:

@@ -172,7 +172,7 @@ def test_a_model_of_the_users_own_is_found_without_reading_the_rest(tmp_path: Pa
     chosen = default_model(own, provider="mock", model="m1", has_key=having("mock"))
     assert chosen is not None and chosen.model.key == "mock/m1"
     assert resolve_scope(own, ["mock/*", "m1"], has_key=having("mock")).choices
-    assert not built_in.was_read
+    assert built_in.problem is None
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,6 @@ class Unknown:
     __hash__ = None  # type: ignore[assignment]  # equality of dicts has no hash
 
 
-OwnMessage = BashExecutionMessage | CustomMessage | BranchSummaryMessage | CompactionSummaryMessage
 KnownMessage = (
     SystemMessage
     | UserMessage

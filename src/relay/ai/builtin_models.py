@@ -82,10 +82,6 @@ class BuiltInModels:
         self.problem: str | None = None
         """Why there are only the models that Relay knows itself, once that has turned out."""
 
-    @property
-    def was_read(self) -> bool:
-        return self._raw is not None
-
     def of(self, provider: Provider) -> Mapping[str, Model]:
         """The provider's chat models that can call tools, by id."""
         models = self._models.get(provider.id)

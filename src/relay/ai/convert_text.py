@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-REPLACEMENT = "\ufffd"
-
 _OUTSIDE_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 
 

@@ -87,9 +87,6 @@ class GrowingMessage:
         """Sets the opaque signature of an open block."""
         self._open[index].signature = signature
 
-    def is_open(self, index: int) -> bool:
-        return index in self._open
-
     def collected(self, index: int) -> str:
         """What an open block holds so far."""
         return "".join(self._open[index].pieces)

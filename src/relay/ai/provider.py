@@ -4,33 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Protocol
 
 from relay.ai.call import Call, CallTools, PayloadHook
+from relay.ai.local import library as local
 from relay.ai.model import Model
 from relay.ai.registry import adapter_for
 from relay.ai.retry import RetryPolicy
 from relay.ai.transport import Transport, TransportOptions
 from relay.ai.types import Message
 from relay.ai.wire.base import CallOptions
-
-LOCAL = "local"
-"""The provider whose servers Relay runs itself on this machine: no proxy can reach them."""
-
-
-class Provider(Protocol):
-    """Starts model calls. A call begins when it is iterated and never raises: its errors are events."""
-
-    def stream(
-        self,
-        model: Model,
-        messages: Sequence[Message],
-        options: CallOptions,
-        *,
-        on_payload: PayloadHook | None = None,
-    ) -> Call: ...
-
-    async def aclose(self) -> None: ...
 
 
 class HttpProvider:
@@ -50,12 +32,16 @@ class HttpProvider:
         *,
         on_payload: PayloadHook | None = None,
     ) -> Call:
+        """A call that begins when it is iterated and never raises: its errors are events.
+
+        Servers that Relay runs itself are spoken to directly: no proxy can reach them.
+        """
         tools = CallTools(
             find_adapter=partial(adapter_for, model),
             opener=self._transport,
             retry=self._retry,
             on_payload=on_payload,
-            direct=model.provider == LOCAL,
+            direct=model.provider == local.PROVIDER,
         )
         return Call(tools, model, messages, options)
 

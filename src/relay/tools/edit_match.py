@@ -144,7 +144,6 @@ class _NearFinder:
 
     def __init__(self, lines: list[str], folded_lines: list[str]) -> None:
         self._lines = lines
-        self._folded = folded_lines
         self._starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
         self._folded_starts = list(accumulate((len(line) + 1 for line in folded_lines), initial=0))
 

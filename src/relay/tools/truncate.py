@@ -87,15 +87,6 @@ def truncate_tail(
     )
 
 
-def cut_head(text: str, max_bytes: int) -> str:
-    """The longest start of `text` of at most `max_bytes` UTF-8 bytes."""
-    raw = text.encode("utf-8", "surrogatepass")
-    end = min(len(raw), max_bytes)
-    while 0 < end < len(raw) and _continues(raw[end]):
-        end -= 1
-    return raw[:end].decode("utf-8", "surrogatepass")
-
-
 def cut_tail(text: str, max_bytes: int) -> str:
     """The longest end of `text` of at most `max_bytes` UTF-8 bytes."""
     raw = text.encode("utf-8", "surrogatepass")

@@ -58,11 +58,6 @@ class AuthFile:
         self._refresh()
         return self._entries.get(provider)
 
-    def providers(self) -> list[str]:
-        """Ids with an entry of any kind."""
-        self._refresh()
-        return list(self._entries)
-
     def save(self, provider: str, key: str) -> None:
         """Store `key`, keeping the entry's `env` and everything else in the file. Blocks: call in a thread.
 
