@@ -16,6 +16,9 @@ PROVIDER = "local"
 DEFAULT_CONTEXT = 8192
 """Tokens; what SmolLM2 was trained with, and what a laptop holds for larger models too."""
 
+TEMPERATURE = 0.2
+"""Small models lose the thread at llama.cpp's own 0.8."""
+
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
     """A model file that travels inside a wheel of the Python package index."""
@@ -110,7 +113,10 @@ def describe(model_id: str) -> Model:
         provider=PROVIDER,
         base_url="",
         context_window=DEFAULT_CONTEXT,
-        max_tokens=1024,
+        max_tokens=512,
+        # llama.cpp ends a connection after each streamed answer without saying so beforehand.
+        headers={"connection": "close"},
+        sampling_params={"temperature": TEMPERATURE},
         compat={
             "emulatedTools": True,
             "supportsStore": False,

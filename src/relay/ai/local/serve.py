@@ -7,6 +7,7 @@ Reads one JSON line `{"path", "key", "context", "cacheMib"}` from stdin, writes 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from importlib import import_module
 from typing import Any
@@ -25,6 +26,10 @@ def serve(options: dict[str, Any]) -> Any:
     params.cors_origins = ""
     params.ui = params.warmup = params.endpoint_slots = False
     params.use_jinja = True
+    # llama.cpp's threads wait for each other in busy loops: on a machine whose cores are all taken by them,
+    # any other load makes an answer many times slower.
+    threads = max(1, (os.cpu_count() or 2) - 1)
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
     return llama.Server(params)
 
 

@@ -25,8 +25,14 @@ from relay.ai.types import (
 )
 from relay.ai.wire.base import CallOptions, ServerEvent, StreamReader, WireAdapter, WireRequest
 
-CALLS_PER_EXCHANGE = 6
+CALLS_PER_EXCHANGE = 4
 """After so many calls for one user message only an answer is admitted: small models repeat themselves."""
+
+RESULT_SHARE = 4
+"""A tool's result may have as many characters as a fourth of the window has tokens: about a 16th of it."""
+
+_REMINDER = 500
+"""Characters of the request that are repeated after a result; small models have lost it by then."""
 
 _REPLACED_SECTIONS = ("preamble", "tools", "rules")
 """Sections written for models with tools of their own; a short instruction takes their place."""
@@ -44,11 +50,15 @@ class EmulatedTools:
 
     def build(self, model: Model, messages: Sequence[Message], options: CallOptions) -> WireRequest:
         prompt = replay(messages)
-        tools = prompt.tools if _calls_since_user(messages) < CALLS_PER_EXCHANGE else {}
-        plain = [_system(prompt, tools), *_examples(tools), *_conversation(messages)]
+        exchange = _exchange(messages)
+        tools = prompt.tools if _may_call(exchange) else {}
+        shown = _examples() if "read" in prompt.tools else []
+        limit = model.context_window // RESULT_SHARE
+        plain = [_system(prompt), *shown, *_conversation(messages, limit)]
         request = self._inner.build(model, plain, options)
-        schema = {"name": "reply", "schema": _schema(tools), "strict": True}
-        body = {**request.body, "response_format": {"type": "json_schema", "json_schema": schema}}
+        schema = _schema(tools, must_call=_failed_once(exchange))
+        named = {"name": "reply", "schema": schema, "strict": True}
+        body = {**request.body, "response_format": {"type": "json_schema", "json_schema": named}}
         return msgspec.structs.replace(request, body=body)
 
     def reader(self, model: Model, options: CallOptions, timestamp: int) -> StreamReader:
@@ -109,9 +119,10 @@ def _object(text: str) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
-def _schema(tools: dict[str, ToolSpec]) -> JsonObject:
+def _schema(tools: dict[str, ToolSpec], *, must_call: bool) -> JsonObject:
+    calls = [_call_schema(tool) for tool in tools.values()]
     answer = _closed({"answer": {"type": "string"}})
-    return {"anyOf": [*(_call_schema(tool) for tool in tools.values()), answer]} if tools else answer
+    return {"anyOf": calls if calls and must_call else [*calls, answer]}
 
 
 def _call_schema(tool: ToolSpec) -> JsonObject:
@@ -130,9 +141,10 @@ def _closed(properties: JsonObject) -> JsonObject:
     }
 
 
-def _system(prompt: Prompt, tools: dict[str, ToolSpec]) -> SystemMessage:
+def _system(prompt: Prompt) -> SystemMessage:
+    """Names all tools throughout, so that the server's cache of the prompt stays valid."""
     lines = ["You answer the user's request. Reply with one JSON object and nothing else."]
-    for tool in tools.values():
+    for tool in prompt.tools.values():
         required = tool.parameters.get("required") or []
         shape = json.dumps(
             {"tool": tool.name, "arguments": {name: "…" for name in required}}, ensure_ascii=False
@@ -143,78 +155,112 @@ def _system(prompt: Prompt, tools: dict[str, ToolSpec]) -> SystemMessage:
     return SystemMessage(content="\n\n".join(["\n".join(lines), *kept, *prompt.notes]), timestamp=0)
 
 
-def _examples(tools: dict[str, ToolSpec]) -> list[Message]:
-    """Exchanges that show a small model the form; only where the tool they use is there."""
-    if "read" not in tools:
-        return []
+def _examples() -> list[Message]:
+    """Exchanges that show a small model the form; whole sentences, for it answers as it is shown."""
     return [
         *_example(
-            "Read NOTES. What is on the shopping list?",
+            "What is in the file NOTES?",
             "NOTES",
-            "# Shopping list\nmilk, bread",
-            "milk, bread",
+            "Shopping list\nmilk, bread",
+            "The file NOTES has a shopping list: milk, bread.",
         ),
         *_example(
-            "Who wrote docs/intro.md?",
+            "Who is the author of the file docs/intro.md?",
             "docs/intro.md",
             "Author: Ada Smith\nWelcome to the course.",
-            "Ada Smith",
+            "The author is Ada Smith.",
         ),
         *_example(
-            "Read setup.cfg. What is the port?",
-            "setup.cfg",
-            "host = localhost\nport = 8071\ndebug = no",
-            "The port is 8071.",
+            "Which version does the file VERSION have?",
+            "VERSION",
+            "3.2.1\nreleased in May",
+            "The version is 3.2.1.",
         ),
     ]
 
 
 def _example(question: str, path: str, content: str, answer: str) -> list[Message]:
-    call = {"tool": "read", "arguments": {"path": path}}
+    call = ToolCall(id="", name="read", arguments={"path": path})
     return [
         _user(question),
-        _said(json.dumps(call)),
-        _user(_result_text("read", content, question)),
+        _said(_call_text(call)),
+        _user(_result_text("read", call, content, question)),
         _said(json.dumps({"answer": answer})),
     ]
 
 
-def _conversation(messages: Sequence[Message]) -> list[Message]:
+def _conversation(messages: Sequence[Message], limit: int) -> list[Message]:
+    """Calls and results as text; a result has at most `limit` characters and repeats the request."""
     plain: list[Message] = []
+    calls: dict[str, ToolCall] = {}
     question = ""
     for message in messages:
         match message:
             case UserMessage():
-                question = text_of(message.content)
+                question = text_of(message.content)[:_REMINDER]
                 plain.append(message)
             case AssistantMessage():
+                calls |= {call.id: call for call in _calls(message)}
                 plain += [_said(text) for text in _replies(message)]
             case ToolResultMessage():
-                plain.append(_user(_result_text(message.tool_name, text_of(message.content), question)))
+                text = _cut(text_of(message.content), limit)
+                call = calls.get(message.tool_call_id)
+                plain.append(_user(_result_text(message.tool_name, call, text, question)))
             case SystemMessage():
                 pass
     return plain
 
 
 def _replies(message: AssistantMessage) -> list[str]:
-    calls = [block for block in message.content if isinstance(block, ToolCall)]
+    calls = _calls(message)
     if calls:
-        return [json.dumps({"tool": call.name, "arguments": call.arguments}) for call in calls]
+        return [_call_text(call) for call in calls]
     text = text_of(message.content)
-    return [json.dumps({"answer": text})] if text else []
+    return [json.dumps({"answer": text}, ensure_ascii=False)] if text else []
 
 
-def _result_text(name: str, text: str, question: str) -> str:
-    return f"Result of {name}:\n{text}\n\nThe request was: {question}"
+def _call_text(call: ToolCall) -> str:
+    return json.dumps({"tool": call.name, "arguments": call.arguments}, ensure_ascii=False)
 
 
-def _calls_since_user(messages: Sequence[Message]) -> int:
-    count = 0
-    for message in reversed(messages):
-        if isinstance(message, UserMessage):
-            break
-        count += isinstance(message, ToolResultMessage)
-    return count
+def _result_text(name: str, call: ToolCall | None, text: str, question: str) -> str:
+    values = " ".join(str(value) for value in call.arguments.values()) if call else ""
+    return f"Result of {f'{name} {values}'.rstrip()[:_REMINDER]}:\n{text}\n\nQuestion: {question}"
+
+
+def _cut(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
+    return f"{text[:limit]}\n[{len(text) - limit} more characters are not shown]"
+
+
+def _exchange(messages: Sequence[Message]) -> Sequence[Message]:
+    """What came after the last user message."""
+    for index in range(len(messages) - 1, -1, -1):
+        if isinstance(messages[index], UserMessage):
+            return messages[index + 1 :]
+    return messages
+
+
+def _may_call(exchange: Sequence[Message]) -> bool:
+    """Not after too many calls, and not after one that repeats another: its result would be the same."""
+    made = [
+        (call.name, call.arguments)
+        for message in exchange
+        if isinstance(message, AssistantMessage)
+        for call in _calls(message)
+    ]
+    return len(made) < CALLS_PER_EXCHANGE and all(made.count(call) == 1 for call in made)
+
+
+def _failed_once(exchange: Sequence[Message]) -> bool:
+    """Whether the exchange's only call failed: small models give up there, though the error names the way."""
+    results = [message for message in exchange if isinstance(message, ToolResultMessage)]
+    return len(results) == 1 and results[0].is_error
+
+
+def _calls(message: AssistantMessage) -> list[ToolCall]:
+    return [block for block in message.content if isinstance(block, ToolCall)]
 
 
 def _user(text: str) -> UserMessage:
