@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from relay.base.locks import HeldError, hold
 from relay.config.errors import ConfigError, UnknownSetting
 from relay.config.json_text import remove_value, set_value
 from relay.config.loading import load_settings
-from relay.config.locks import hold
 from relay.config.saving import remove_setting, save_setting
 from tests.shared import shared
 
@@ -186,7 +186,7 @@ def test_writers_at_the_same_time_lose_nothing(file: Path) -> None:
 
 def test_a_killed_process_leaves_no_lock(file: Path) -> None:
     code = (
-        "import pathlib, sys\nfrom relay.config.locks import hold\n"
+        "import pathlib, sys\nfrom relay.base.locks import hold\n"
         "with hold(pathlib.Path(sys.argv[1])):\n    print('held', flush=True)\n    sys.stdin.read()\n"
     )
     with subprocess.Popen(
@@ -194,7 +194,7 @@ def test_a_killed_process_leaves_no_lock(file: Path) -> None:
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"held\n"
-        with pytest.raises(ConfigError, match="another process"), hold(file, patience_s=0.05):
+        with pytest.raises(HeldError, match="another process"), hold(file, patience_s=0.05):
             pass
         process.kill()
     save_setting(file, "theme", "dark")

@@ -10,11 +10,11 @@ from typing import Any
 from msgspec import UNSET
 
 from relay.base.files import write_atomic
+from relay.base.locks import HeldError, hold
 from relay.config.errors import ConfigError
 from relay.config.json_text import NotAnObjectError, remove_value, set_value
 from relay.config.kinds import Kind, OneOf, Record, Table, check
 from relay.config.layers import BOM, read_document
-from relay.config.locks import hold
 from relay.config.lookup import find_setting, parse_key
 from relay.config.schema import SETTINGS
 
@@ -93,6 +93,8 @@ def _edit(path: Path, change: Callable[[str], str]) -> bool:
             json.loads(changed)  # a fault of ours must not reach the file
             write_atomic(path, mark + changed.encode("utf-8"))
             return True
+    except HeldError as error:
+        raise ConfigError(str(error)) from error
     except OSError as error:
         raise ConfigError(f"{path} cannot be changed: {error.strerror or error}.") from error
 

@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 
 from relay.base.files import write_atomic
+from relay.base.locks import HeldError, hold
 from relay.config.errors import ConfigError
 from relay.config.kinds import printable, show
 from relay.config.layers import read_document
-from relay.config.locks import hold
 from relay.config.paths import project_dir
 from relay.config.settings import ProjectTrust
 
@@ -154,6 +154,8 @@ def save_trust(agent_dir: Path, folder: Path, decision: bool | None) -> None:
             if decision is not None:
                 decisions[os.path.realpath(folder)] = decision
             write_atomic(path, json.dumps(decisions, indent=2) + "\n")
+    except HeldError as error:
+        raise ConfigError(str(error)) from error
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error.strerror or error}.") from error
 

@@ -131,7 +131,7 @@ def test_parallel_writers_lose_nothing(path: Path) -> None:
 
 def test_a_lock_that_is_not_given_up_is_an_error(tmp_path: Path, path: Path) -> None:
     file = put(path, {"q": 1})
-    handle = os.open(tmp_path / ".auth.json.lock", os.O_RDWR | os.O_CREAT)
+    handle = os.open(tmp_path, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         with pytest.raises(RelayError, match="another process"):

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import json
 import os
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +13,7 @@ import msgspec
 from relay.ai.errors import ProviderError
 from relay.base.errors import RelayError
 from relay.base.files import PRIVATE, JsonFileError, read_json, write_atomic
+from relay.base.locks import hold
 
 FILE_NAME = "auth.json"
 LOCK_SECONDS = 10.0
@@ -51,7 +49,7 @@ class AuthFile:
 
     def stored(self, provider: str) -> StoredKey | None:
         """The API key stored for `provider`; None for none, for another kind of entry and for a wrong one."""
-        return self._stored(self.entry(provider))
+        return _api_key(self.entry(provider))
 
     def entry(self, provider: str) -> Any:
         """What the file holds for `provider`, whatever it is, or None."""
@@ -82,14 +80,6 @@ class AuthFile:
         self._update(change)
         return found
 
-    def _stored(self, entry: Any) -> StoredKey | None:
-        if not isinstance(entry, Mapping) or entry.get("type", "api_key") != "api_key":
-            return None
-        key, env = entry.get("key", ""), entry.get("env") or {}
-        if not isinstance(key, str) or not isinstance(env, Mapping) or not (key.strip() or env):
-            return None
-        return StoredKey(key, {str(name): value for name, value in env.items() if isinstance(value, str)})
-
     def _refresh(self) -> None:
         try:
             status = os.stat(self.path)
@@ -106,7 +96,8 @@ class AuthFile:
 
     def _update(self, change: Callable[[dict[str, Any]], None]) -> None:
         try:
-            with self._locked():
+            Path(os.path.realpath(self.path)).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with hold(self.path, patience_s=self._lock_seconds):
                 entries, problem = _read(self.path)
                 if problem is not None:
                     raise RelayError(f"{problem} The file was left as it is; correct it first.")
@@ -119,34 +110,14 @@ class AuthFile:
             raise RelayError(f"{self.path} cannot be written: {error.strerror or error}.") from error
         self._seen = None
 
-    @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Hold the lock that every writer of this file takes, on a file beside it that stays."""
-        target = Path(os.path.realpath(self.path))
-        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle = os.open(
-            target.with_name(f".{target.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE
-        )
-        try:
-            self._wait_for(handle)
-            yield
-        finally:
-            os.close(handle)
 
-    def _wait_for(self, handle: int) -> None:
-        end = time.monotonic() + self._lock_seconds
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() >= end:
-                    raise RelayError(
-                        f"{self.path} is being changed by another process for more than "
-                        f"{self._lock_seconds:g} seconds. Nothing was saved; try again."
-                    ) from None
-                time.sleep(0.02)
-            else:
-                return
+def _api_key(entry: Any) -> StoredKey | None:
+    if not isinstance(entry, Mapping) or entry.get("type", "api_key") != "api_key":
+        return None
+    key, env = entry.get("key", ""), entry.get("env") or {}
+    if not isinstance(key, str) or not isinstance(env, Mapping) or not (key.strip() or env):
+        return None
+    return StoredKey(key, {str(name): value for name, value in env.items() if isinstance(value, str)})
 
 
 def _read(path: Path) -> tuple[dict[str, Any], str | None]:

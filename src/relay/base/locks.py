@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from relay.config.errors import ConfigError
+from relay.base.errors import RelayError
 
 if sys.platform != "win32":
     import fcntl
@@ -19,12 +19,16 @@ PATIENCE_S = 5.0
 PAUSE_S = 0.01
 
 
+class HeldError(RelayError):
+    """Another process has held the file for too long; it was not changed."""
+
+
 @contextlib.contextmanager
 def hold(path: Path, *, patience_s: float = PATIENCE_S) -> Iterator[None]:
     """Keeps other processes and threads out of `path` while its new content is worked out and written.
 
     What is locked is the folder of the real file: no lock file is left behind, and a killed process frees it.
-    Blocks up to `patience_s` seconds: call it from a thread where that matters. Raises ConfigError after
+    Blocks up to `patience_s` seconds: call it from a thread where that matters. Raises HeldError after
     that, OSError when the folder cannot be made or opened.
     """
     folder = Path(os.path.realpath(path)).parent
@@ -48,7 +52,7 @@ def _wait_for(handle: int, path: Path, patience_s: float) -> None:
             return
         except BlockingIOError:
             if time.monotonic() > deadline:
-                raise ConfigError(
+                raise HeldError(
                     f"{path} was not changed: another process has held it for {patience_s:g} seconds. "
                     "Try again, or end that process."
                 ) from None
