@@ -37,5 +37,6 @@ def test_a_broken_trust_file_is_told(tmp_path: Path) -> None:
     agent = tmp_path / ".relay" / "agent"
     agent.mkdir(parents=True)
     (agent / "trust.json").write_text("{")
+    (tmp_path / ".relay" / "prompts").mkdir()
     answer = decide_trust(tmp_path, {"HOME": str(tmp_path)}, override=None, interactive=False)
     assert len(answer.problems) == 1 and "trust.json" in answer.problems[0]

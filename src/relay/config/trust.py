@@ -47,6 +47,9 @@ class Untrusted(msgspec.Struct, frozen=True):
     note: str = ""
 
 
+NOTHING_GATED = Untrusted("the project has nothing that needs trust")
+
+
 class Ask(msgspec.Struct, frozen=True):
     """The user is to be asked about `paths`."""
 
@@ -105,7 +108,7 @@ def trust_decision(
     if override is not None:
         return Trusted("--approve") if override else Untrusted("--no-approve")
     if not gated:
-        return Untrusted("the project has nothing that needs trust")
+        return NOTHING_GATED
     if saved is not None:
         folder, decision = saved
         return Trusted(f"saved for {folder}") if decision else Untrusted(f"saved for {folder}")

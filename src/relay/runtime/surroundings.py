@@ -13,7 +13,8 @@ from relay.ai.local.library import Library
 from relay.config.loading import LoadedSettings, load_settings
 from relay.config.paths import agent_dir, home_dir, project_dir
 from relay.config.settings import Settings
-from relay.config.trust import Trusted, Untrusted, find_gated, load_trust, trust_decision
+from relay.config.startup import decide_trust
+from relay.config.trust import Trusted, Untrusted
 from relay.runtime.start import StartOptions
 
 Report = Callable[[str], None]
@@ -34,7 +35,7 @@ class Surroundings(NamedTuple):
 def look_around(options: StartOptions, report: Report) -> Surroundings:
     """Reads the files of user and project; reports each problem once and goes on."""
     agent, home = agent_dir(options.environ), home_dir(options.environ)
-    loaded, trusted = _settings(options, agent, home, report)
+    loaded, trusted = _settings(options, agent, report)
     library = Library(agent / "models")
     catalog = load_catalog(agent, extra=library.models())
     credentials = Credentials(catalog, AuthFile(agent / "auth.json"), options.environ)
@@ -44,24 +45,12 @@ def look_around(options: StartOptions, report: Report) -> Surroundings:
     return Surroundings(agent, home, project, loaded.settings, catalog, credentials, library)
 
 
-def _settings(options: StartOptions, agent: Path, home: Path, report: Report) -> tuple[LoadedSettings, bool]:
+def _settings(options: StartOptions, agent: Path, report: Report) -> tuple[LoadedSettings, bool]:
     """The settings in effect, and whether the project is trusted."""
-    project = project_dir(options.cwd)
-    gated = find_gated(options.cwd, agent_dir=agent, home=home)
-    if not gated:
-        return load_settings(agent, project, trusted=False), False
-    own = load_settings(agent, None, trusted=False)
-    saved = load_trust(agent)
-    for problem in saved.problems:
+    answer = decide_trust(options.cwd, options.environ, override=options.approve, interactive=False)
+    for problem in answer.problems:
         report(problem)
-    decision = trust_decision(
-        gated,
-        override=options.approve,
-        saved=saved.find(options.cwd),
-        default=own.settings.default_project_trust,
-        interactive=False,
-    )
-    if isinstance(decision, Untrusted) and decision.note:
-        report(decision.note)
-    trusted = isinstance(decision, Trusted)
-    return load_settings(agent, project, trusted=trusted), trusted
+    if isinstance(answer.decision, Untrusted) and answer.decision.note:
+        report(answer.decision.note)
+    trusted = isinstance(answer.decision, Trusted)
+    return load_settings(agent, project_dir(options.cwd), trusted=trusted), trusted
