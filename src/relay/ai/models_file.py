@@ -70,15 +70,14 @@ class WholePricing(_Entry, frozen=True):
     tiers: list[CostTier] = []
 
 
-class OverrideEntry(_Entry, frozen=True):
-    """One value of `modelOverrides`."""
+class _ModelFields(_Entry, frozen=True):
+    """What a new model and an override of a known one may both say."""
 
     name: str | None = None
     reasoning: bool | None = None
     thinking_level_map: dict[ThinkingLevel, str | None] | None = None
     input: list[Literal["text", "image"]] | None = None
     input_limits: InputLimits | None = None
-    cost: PricingOverride | None = None
     prompt_cache: PromptCache | None = None
     context_window: Count | None = None
     max_tokens: Count | None = None
@@ -88,25 +87,19 @@ class OverrideEntry(_Entry, frozen=True):
     compat: dict[str, Any] | None = None
 
 
-class ModelEntry(_Entry, frozen=True):
+class OverrideEntry(_ModelFields, frozen=True):
+    """One value of `modelOverrides`."""
+
+    cost: PricingOverride | None = None
+
+
+class ModelEntry(_ModelFields, frozen=True, kw_only=True):
     """One member of `models`; what is left out takes the defaults of `relay.ai.model.Model`."""
 
     id: str
-    name: str | None = None
     api: str | None = None
     base_url: str | None = None
-    reasoning: bool | None = None
-    thinking_level_map: dict[ThinkingLevel, str | None] | None = None
-    input: list[Literal["text", "image"]] | None = None
-    input_limits: InputLimits | None = None
     cost: WholePricing | None = None
-    prompt_cache: PromptCache | None = None
-    context_window: Count | None = None
-    max_tokens: Count | None = None
-    sampling_params: dict[str, Any] | None = None
-    sampling_params_by_thinking_level: dict[ThinkingLevel, dict[str, Any]] | None = None
-    headers: dict[str, str] | None = None
-    compat: dict[str, Any] | None = None
 
 
 class ProviderFields(_Entry, frozen=True):
