@@ -89,13 +89,16 @@ def _align(olds: list[str], news: list[str]) -> list[_Line]:
     return lines + [_Line(news[new_end + index], old_end + index, True) for index in range(last)]
 
 
+def compare(old: list[str], new: list[str]) -> list[tuple[str, int, int, int, int]]:
+    """What becomes of which lines, as difflib's opcodes; one replacement where there are too many."""
+    if len(old) * len(new) > COMPARED:
+        return [("replace", 0, len(old), 0, len(new))]
+    return [*SequenceMatcher(None, old, new, autojunk=False).get_opcodes()]
+
+
 def _align_middle(olds: list[str], news: list[str], base: int) -> list[_Line]:
-    if len(olds) * len(news) > COMPARED:
-        blocks = [("replace", 0, len(olds), 0, len(news))]
-    else:
-        blocks = [*SequenceMatcher(None, olds, news, autojunk=False).get_opcodes()]
     lines: list[_Line] = []
-    for tag, old_start, old_end, new_start, new_end in blocks:
+    for tag, old_start, old_end, new_start, new_end in compare(olds, news):
         for index in range(new_start, new_end):
             source = old_start + index - new_start
             lines.append(_Line(news[index], base + source if source < old_end else None, tag == "equal"))

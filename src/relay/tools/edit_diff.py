@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from difflib import SequenceMatcher
 from typing import NamedTuple
 
-from relay.tools.edit_apply import COMPARED, Change
+from relay.tools.edit_apply import Change, compare
 from relay.tools.edit_match import Document
 
 CONTEXT = 4
@@ -94,7 +93,7 @@ class _Writer:
             self._position = block.first - CONTEXT
         self._same(self._position, block.first)
         new_number = block.first + self._shift
-        for tag, old_start, old_end, new_start, new_end in _opcodes(block.old, block.new):
+        for tag, old_start, old_end, new_start, new_end in compare(block.old, block.new):
             if tag == "equal":
                 self._same(block.first + old_start, block.first + old_end)
                 continue
@@ -127,9 +126,3 @@ class _Writer:
         shown = line if len(line) <= LINE_LENGTH else line[:LINE_LENGTH] + "…"
         shown = SURROGATES.sub("\ufffd", shown)
         self._out.append(f"{sign}{number:>{self._width}} {shown}")
-
-
-def _opcodes(old: list[str], new: list[str]) -> list[tuple[str, int, int, int, int]]:
-    if len(old) * len(new) > COMPARED:
-        return [("replace", 0, len(old), 0, len(new))]
-    return [*SequenceMatcher(None, old, new, autojunk=False).get_opcodes()]
