@@ -21,9 +21,6 @@ from relay.session.entries import (
 )
 from relay.session.log import SessionLog
 
-_DRAFT: dict[str, str] = {"id": "", "timestamp": ""}
-"""The log stamps id, parent and time of an entry when it is appended."""
-
 
 class SessionRecord:
     """Must be the first sink of the bus: who reads a `message_end` then reads what is already saved."""
@@ -95,18 +92,18 @@ class SessionRecord:
         return [self._log.raw(record) for record in records[first:]]
 
     async def model_changed(self, provider: str, model_id: str) -> None:
-        self._log.append(ModelChangeEntry(**_DRAFT, provider=provider, model_id=model_id))
+        self._log.append(ModelChangeEntry(provider=provider, model_id=model_id))
 
     async def thinking_changed(self, level: ThinkingLevel) -> None:
-        self._log.append(ThinkingLevelChangeEntry(**_DRAFT, thinking_level=level))
+        self._log.append(ThinkingLevelChangeEntry(thinking_level=level))
 
     async def rename(self, name: str) -> None:
-        self._log.append(SessionInfoEntry(**_DRAFT, name=name))
+        self._log.append(SessionInfoEntry(name=name))
 
     async def omit_last_answer(self) -> None:
         if self._answer_id is None:
             return
-        entry = self._log.append(ContextEditEntry(**_DRAFT, target_id=self._answer_id, replacement=None))
+        entry = self._log.append(ContextEditEntry(target_id=self._answer_id, replacement=None))
         await self._bus.emit(EntryAppended(entry=_plain(entry)))
 
     def close(self) -> bool:
@@ -117,7 +114,7 @@ class SessionRecord:
         if not isinstance(event, MessageEnd):
             return
         message = event.message
-        entry = self._log.append(MessageEntry(**_DRAFT, message=message))
+        entry = self._log.append(MessageEntry(message=message))
         if isinstance(message, SystemMessage):
             self._system.append(message)
             self._declared = None
