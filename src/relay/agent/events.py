@@ -70,7 +70,7 @@ class MessageEnd(Event, frozen=True, tag="message_end"):
 
 
 class ToolExecutionStart(Event, frozen=True, tag="tool_execution_start"):
-    """Comes after the assistant's `message_end`, for every call of the turn before any of their ends."""
+    """After the assistant's `message_end`; all before the first end, unless the calls run one by one."""
 
     tool_call_id: str
     tool_name: str
@@ -116,6 +116,8 @@ class SessionInfoChanged(Event, frozen=True, tag="session_info_changed"):
 
 
 class ThinkingLevelChanged(Event, frozen=True, tag="thinking_level_changed"):
+    """The level in force is another one; its session entry is saved already."""
+
     level: ThinkingLevel
 
 
@@ -129,6 +131,8 @@ class AutoRetryStart(Event, frozen=True, tag="auto_retry_start"):
 
 
 class AutoRetryEnd(Event, frozen=True, tag="auto_retry_end"):
+    """After the `message_end` of an answer that a retry brought, or once retrying was given up or aborted."""
+
     success: bool
     attempt: int
     final_error: str | None = None

@@ -33,7 +33,7 @@ class Model(Data, frozen=True, omit_defaults=False):
     """`provider/id` names it. `compat` holds the switches of the models-configuration page for its `api`.
 
     `headers` are resolved values. `thinking_level_map`: level → value sent to the provider; None marks the
-    level unsupported. `local` models are served by Relay itself.
+    level unsupported.
     """
 
     id: str

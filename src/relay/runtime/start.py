@@ -45,7 +45,7 @@ class ToolOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StartOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """`approve` None: nobody said. `report` shows a finished sentence to the user, once."""
+    """`approve` None: nobody said."""
 
     cwd: Path
     environ: Mapping[str, str]
