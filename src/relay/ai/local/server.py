@@ -60,17 +60,7 @@ class LocalServer:
                 "config",
             )
         key = secrets.token_urlsafe(24)
-        self._log.parent.mkdir(parents=True, exist_ok=True)
-        with self._log.open("wb") as log:
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                "relay.ai.local.serve",
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=log,
-                start_new_session=True,
-            )
+        self._process = await self._spawn()
         options = {"path": str(path), "key": key, "context": context, "cacheMib": CACHE_MIB}
         answer = await self._ask(self._process, json.dumps(options).encode() + b"\n")
         url = answer.get("url")
@@ -81,6 +71,28 @@ class LocalServer:
                 f"The model {path} could not be loaded: {reason}. Its log: {self._log}.", "config"
             )
         return Address(f"{url}/v1", key)
+
+    async def _spawn(self) -> asyncio.subprocess.Process:
+        try:
+            self._log.parent.mkdir(parents=True, exist_ok=True)
+            self._log.write_bytes(b"")
+            # Appended to, so that a second Relay that empties it leaves no hole.
+            log = self._log.open("ab")
+        except OSError as error:
+            raise ProviderError(
+                f"The log of the local model, {self._log}, cannot be written: {error.strerror}.", "config"
+            ) from error
+        with log:
+            return await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-P",  # a project with a folder named relay must not be what is run
+                "-m",
+                "relay.ai.local.serve",
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,
+            )
 
     async def _ask(self, process: asyncio.subprocess.Process, line: bytes) -> dict[str, str]:
         if process.stdin is None or process.stdout is None:
