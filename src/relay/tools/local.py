@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import errno
 import os
-import secrets
 import stat
 from pathlib import Path
 
@@ -127,7 +126,7 @@ def _write(path: Path, data: bytes) -> bool:
 def _replace(target: str, data: bytes, old: os.stat_result | None) -> None:
     """Puts a complete new file in the place of `target`; raises before anything has changed."""
     folder, name = os.path.split(target)
-    temporary = os.path.join(folder, f".{name[:100]}.{secrets.token_hex(4)}.tmp")
+    temporary = os.path.join(folder, f".{name[:100]}.{os.urandom(4).hex()}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     handle = os.open(temporary, flags, 0o666)
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import secrets
+import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -59,7 +59,7 @@ class LocalServer:
                 "pip install 'relay-harness[local]'.",
                 "config",
             )
-        key = secrets.token_urlsafe(24)
+        key = os.urandom(24).hex()
         self._process = await self._spawn()
         options = {"path": str(path), "key": key, "context": context, "cacheMib": CACHE_MIB}
         answer = await self._ask(self._process, json.dumps(options).encode() + b"\n")
