@@ -9,7 +9,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relay.tools.shell_output import KEPT_BYTES, CleanStream, OutputBuffer, clean
+from relay.base.terminal_text import clean
+from relay.tools.shell_output import KEPT_BYTES, CleanStream, OutputBuffer
 from relay.tools.truncate import MAX_BYTES
 
 SAMPLE = (

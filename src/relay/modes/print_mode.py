@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TextIO
 
 from relay.ai.types import UserContent, text_of
+from relay.base.terminal_text import clean
 from relay.runtime.live import LiveSession
 
 
@@ -20,10 +21,17 @@ async def run_print(
     if answer is None:
         return 0
     if answer.stop_reason in ("error", "aborted"):
-        stderr.write(f"{answer.error_message or 'The run was aborted.'}\n")
+        stderr.write(_writable(f"{answer.error_message or 'The run was aborted.'}\n", stderr))
         return 1
     text = text_of(answer.content)
     if text:
-        stdout.write(text if text.endswith("\n") else text + "\n")
+        stdout.write(_writable(text if text.endswith("\n") else text + "\n", stdout))
         stdout.flush()
     return 0
+
+
+def _writable(text: str, stream: TextIO) -> str:
+    """`text` as `stream` takes it: nothing that steers a terminal, nothing that its encoding lacks."""
+    shown = clean(text) if stream.isatty() else text
+    encoding = stream.encoding or "utf-8"
+    return shown.encode(encoding, "replace").decode(encoding)

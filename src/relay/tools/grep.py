@@ -12,6 +12,7 @@ import msgspec
 
 from relay.agent.tool import ToolCallContext, ToolError, ToolResult
 from relay.ai.types import JsonObject, TextContent, ToolSpec
+from relay.base.terminal_text import clean
 from relay.tools.arguments import count_argument, text_argument
 from relay.tools.globs import path_matcher, search_root, shown_name
 from relay.tools.ripgrep import (
@@ -20,7 +21,6 @@ from relay.tools.ripgrep import (
     first_lines,
     truncation_details,
 )
-from relay.tools.shell_output import clean
 from relay.tools.truncate import MAX_BYTES, format_size, truncate_head
 
 DEFAULT_LIMIT = 100

@@ -16,7 +16,7 @@ from typing import IO
 from relay.agent.tool import ToolError
 from relay.ai.types import JsonObject
 from relay.base.processes import wait_for_exit
-from relay.tools.shell_output import clean
+from relay.base.terminal_text import clean
 from relay.tools.truncate import MAX_BYTES
 
 CHUNK = 256 * 1024

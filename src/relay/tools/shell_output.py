@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable
 
 from relay.ai.types import Data
+from relay.base.terminal_text import clean
 from relay.tools.truncate import MAX_BYTES, MAX_LINES, truncate_tail
 
 KEPT_BYTES = 3 * MAX_BYTES
@@ -19,17 +20,9 @@ KEPT_BYTES = 3 * MAX_BYTES
 PENDING_BYTES = 1024 * 1024
 """Reading pauses while this much waits for the disk."""
 
-# CSI (with its parameters), OSC and the other string kinds up to their end, then every two-byte kind.
-_ESCAPE = r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[ -/]*[0-Z\\^-~]"
-_UNWANTED = re.compile(_ESCAPE + r"|[\x01-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _OPEN_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]*\x1b?|[ -/]*)\Z")
 
 _LONGEST_ESCAPE = 4096
-
-
-def clean(text: str) -> str:
-    """Text without terminal control sequences; tab, newline and carriage return stay, NUL becomes visible."""
-    return _UNWANTED.sub("", text).replace("\0", "\u2400")
 
 
 class CleanStream:
