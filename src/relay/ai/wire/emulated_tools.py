@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 
 import msgspec
 
-from relay.ai.events import BlockEvent
+from relay.ai.events import BlockEvent, TextDelta
 from relay.ai.growing import GrowingMessage
 from relay.ai.model import Model
 from relay.ai.prompt import Prompt, replay
@@ -33,6 +34,13 @@ RESULT_SHARE = 4
 
 _REMINDER = 500
 """Characters of the request that are repeated after a result; small models have lost it by then."""
+
+_ANSWER = re.compile(r'\s*\{\s*"answer"\s*:\s*"')
+
+_WHOLE = re.compile(
+    r"""(?:[^"\\]|\\["\\/bfnrt]|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[0-9a-fA-F]{4}|\\u(?![dD][89abAB])[0-9a-fA-F]{4})*"""
+)
+"""A piece of a JSON string without half an escape or half a surrogate pair."""
 
 _REPLACED_SECTIONS = ("preamble", "tools", "rules")
 """Sections written for models with tools of their own; a short instruction takes their place."""
@@ -66,30 +74,41 @@ class EmulatedTools:
 
 
 class _Reader:
-    """Lets the inner reader collect the JSON text, then tells what it says as a call or as text."""
+    """Collects the inner reader's text; an answer in it is told while it comes, a call when it is whole."""
 
     def __init__(self, inner: StreamReader, model: Model, options: CallOptions, timestamp: int) -> None:
         self._inner = inner
         self._growing = GrowingMessage(model, timestamp, options.thinking)
         self.message = self._growing.message
+        self._text = ""
+        self._read = 0
+        """Characters of `_text` that have been told."""
+        self._block: int | None = None
 
     def feed(self, event: ServerEvent) -> list[BlockEvent]:
-        self._inner.feed(event)
+        told = self._inner.feed(event)
         self.message.usage = self._inner.message.usage
-        return []
+        self._text += "".join(block.delta for block in told if isinstance(block, TextDelta))
+        if self._block is not None:
+            return self._go_on()
+        opening = _ANSWER.match(self._text)
+        if opening is None:
+            return []
+        self._read = opening.end()
+        self._block, start = self._growing.start_text()
+        return [start, *self._go_on()]
 
     def finish(self) -> list[BlockEvent]:
         self._inner.finish()
         self._adopt()
-        if self.message.stop_reason not in ("stop", "toolUse"):
-            return self._tell(text_of(self._inner.message.content))
-        text = text_of(self._inner.message.content)
-        reply = _object(text)
+        if self._block is not None:
+            return [self._growing.end(self._block)]
+        reply = _object(self._text)
         if isinstance(reply.get("tool"), str):
             self.message.stop_reason = "toolUse"
             return self._call(reply["tool"], reply.get("arguments"))
-        answer = reply.get("answer")
-        return self._tell(answer if isinstance(answer, str) else text)
+        index, start = self._growing.start_text()
+        return [start, self._growing.append(index, self._text), self._growing.end(index)]
 
     def abandon(self) -> list[BlockEvent]:
         self._inner.abandon()
@@ -101,14 +120,18 @@ class _Reader:
         for name in ("usage", "stop_reason", "raw_stop_reason", "response_id", "response_model"):
             setattr(self.message, name, getattr(source, name))
 
+    def _go_on(self) -> list[BlockEvent]:
+        """Tells what has come of the answer, up to an escape that is not whole yet."""
+        match = _WHOLE.match(self._text, self._read)
+        if self._block is None or match is None or not match.group():
+            return []
+        self._read = match.end()
+        return [self._growing.append(self._block, json.loads(f'"{match.group()}"', strict=False))]
+
     def _call(self, name: str, arguments: object) -> list[BlockEvent]:
         given = arguments if isinstance(arguments, dict) else {}
         index, start = self._growing.start_tool_call(f"call_{self.message.timestamp}_0", name)
         return [start, self._growing.append(index, json.dumps(given)), self._growing.end(index)]
-
-    def _tell(self, text: str) -> list[BlockEvent]:
-        index, start = self._growing.start_text()
-        return [start, self._growing.append(index, text), self._growing.end(index)]
 
 
 def _object(text: str) -> JsonObject:
@@ -167,8 +190,8 @@ def _examples() -> list[Message]:
         *_example(
             "Who is the author of the file docs/intro.md?",
             "docs/intro.md",
-            "Author: Ada Smith\nWelcome to the course.",
-            "The author is Ada Smith.",
+            "Author: Ada Brown\nWelcome to the course.",
+            "The author is Ada Brown.",
         ),
         *_example(
             "Which version does the file VERSION have?",
