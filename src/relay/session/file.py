@@ -48,8 +48,8 @@ class SessionFile:
             handle = os.open(path, os.O_RDWR | os.O_APPEND if writable else os.O_RDONLY)
             try:
                 if writable:
-                    _lock(handle, path)
-                if not writable or _is_same(handle, path):
+                    lock(handle, path)
+                if not writable or is_same(handle, path):
                     return cls(path, handle, writable=writable)
             except BaseException:
                 os.close(handle)
@@ -62,7 +62,7 @@ class SessionFile:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o666)
         try:
-            _lock(handle, path)
+            lock(handle, path)
         except BaseException:
             os.close(handle)
             raise
@@ -81,7 +81,7 @@ class SessionFile:
 
         Raises OSError when the file is gone or another one, SessionBusy when somebody else has it.
         """
-        if _is_same(self.handle, self.path):
+        if is_same(self.handle, self.path):
             return
         other = SessionFile.open(self.path)  # FileNotFoundError when it is gone
         if other.size() < self.end or other.sample(self.end) != self.sample(self.end):
@@ -172,8 +172,8 @@ def _places(lines: Sequence[bytes], begin: int) -> Iterator[tuple[int, bytes]]:
         begin += len(line) + 1
 
 
-def _is_same(handle: int, path: Path) -> bool:
-    """False when the path leads elsewhere or nowhere."""
+def is_same(handle: int, path: Path) -> bool:
+    """Whether the path leads to the open file; False when the path leads elsewhere or nowhere."""
     try:
         there = os.stat(path)
     except FileNotFoundError:
@@ -181,7 +181,8 @@ def _is_same(handle: int, path: Path) -> bool:
     return os.path.samestat(os.fstat(handle), there)
 
 
-def _lock(handle: int, path: Path) -> None:
+def lock(handle: int, path: Path) -> None:
+    """Takes the writers' lock; file systems without locks go without. Raises SessionBusy, OSError."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:

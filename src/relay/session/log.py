@@ -26,6 +26,7 @@ from relay.session.entries import (
 from relay.session.errors import SessionError
 from relay.session.file import SessionFile, check_folder
 from relay.session.locate import check_session_id, file_name
+from relay.session.placing import renew
 from relay.session.projection import Projection
 from relay.session.source import Loaded, Record
 from relay.session.store import Report, Store
@@ -69,12 +70,12 @@ class SessionLog:
         folder where nothing can be written.
         """
         header = new_header(cwd, id, parent)
-        return cls._begin(header, folder / file_name(header), report)
+        return cls.begin(header, folder / file_name(header), report)
 
     @classmethod
     def create_at(cls, cwd: Path, path: Path, *, report: Report, id: str | None = None) -> SessionLog:
         """The same in a file of the caller's choice, which must not exist yet."""
-        return cls._begin(new_header(cwd, id, None), path, report)
+        return cls.begin(new_header(cwd, id, None), path, report)
 
     @classmethod
     def memory(cls, cwd: Path, *, report: Report, id: str | None = None) -> SessionLog:
@@ -85,10 +86,11 @@ class SessionLog:
     def open(cls, path: Path, *, cwd: Path, report: Report, writable: bool = True) -> SessionLog:
         """An existing session, its leaf the newest entry. An empty file becomes a new session of `cwd`.
 
-        Damaged lines are skipped and reported. Raises SessionBusy while another process writes it, and
-        SessionError when the file cannot be opened or holds no session; it is then left as it is.
+        Damaged lines are skipped and reported; a file of an older version is rewritten in today's, if it is
+        opened for writing. Raises SessionBusy while another process writes it, and SessionError when the
+        file cannot be opened or holds no session; it is then left as it is.
         """
-        file = _open_file(path, writable=writable)
+        file = renew(_open_file(path, writable=writable), report)
         try:
             size = file.size()
             loaded = source.load(file.handle, size)
@@ -109,10 +111,21 @@ class SessionLog:
         return log
 
     @classmethod
-    def _begin(cls, header: Header, path: Path, report: Report) -> SessionLog:
-        check_folder(path.parent)
+    def begin(
+        cls, header: Header, path: Path | None, report: Report, copied: Sequence[Record] = ()
+    ) -> SessionLog:
+        """A new session that starts with entries `copied` from another; `path` None: it is never saved.
+
+        Nothing is written before the first user message that is appended.
+        """
+        if path is not None:
+            check_folder(path.parent)
         log = cls(header, path, None, report)
-        log._store.begin()
+        if path is not None:
+            log._store.begin()
+        for record in copied:
+            log._store.hold(record)
+        log._install(Loaded(header, list(copied), 0))
         return log
 
     @property

@@ -99,6 +99,38 @@ def read_all(handle: int, size: int, *, block: int = BLOCK) -> Loaded:
     return found
 
 
+def today_lines(handle: int, size: int) -> Iterator[bytes]:
+    """The lines of the first `size` bytes in today's shape; those that have it keep their bytes.
+
+    Damaged lines stay, blank ones go. `size` 0 or a file without a header gives nothing. Raises OSError.
+    """
+    upgrade: Upgrade | None = None
+    for start, line in _forward(handle, 0, size):
+        if not line or line.isspace():
+            continue
+        if upgrade is None:
+            header = decode_header(line)
+            if header is None:
+                return
+            upgrade = Upgrade(header.version)
+            yield _today_header(line) if upgrade.needed else line
+            continue
+        record = _read_line(line, start, upgrade)
+        yield line if record is None or record.line is None else record.line
+
+
+def whole_size(handle: int) -> int:
+    """The file's size without a last line that somebody is still writing. Raises OSError."""
+    size = os.fstat(handle).st_size
+    offset, line = next(_backward(handle, size, BLOCK), (size, b""))
+    return offset if line and decode_entry(line) is None and decode_header(line) is None else size
+
+
+def _today_header(line: bytes) -> bytes:
+    value = lenient.read_object(line.removeprefix(b"\xef\xbb\xbf"))
+    return line if value is None else jsonl.encode(value | {"version": VERSION})
+
+
 def read_part(handle: int, start: int, end: int) -> tuple[list[Record], int]:
     """The entries that somebody else wrote between two offsets, and how many lines there are damaged."""
     upgrade = Upgrade(VERSION)

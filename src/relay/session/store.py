@@ -67,6 +67,12 @@ class Store:
         self.held = True
         self._waiting.append(_Line(self._header, None))
 
+    def hold(self, record: Record) -> None:
+        """Takes an entry copied from another session, to be written with what is held."""
+        record.line = record.line or encode_entry(record.entry)
+        if self.path is not None:
+            self._waiting.append(_Line(record.line, record))
+
     def submit(self, record: Record, text: bytes) -> None:
         """Takes a line. Unless held, it has been written when this returns, or it waits and was reported."""
         if self._closed:

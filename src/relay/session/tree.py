@@ -58,13 +58,17 @@ class Tree:
 
     def branch(self, leaf_id: str | None) -> list[Entry]:
         """The path from its root to `leaf_id`; empty for None and for an id that is not there."""
+        return [self.entries[position] for position in self.path(leaf_id)]
+
+    def path(self, leaf_id: str | None) -> list[int]:
+        """The same as positions in `entries`."""
         position = _NONE if leaf_id is None else self._newest.get(leaf_id, _NONE)
-        path: list[Entry] = []
+        path: list[int] = []
         seen: set[int] = set()
         while position != _NONE and position not in seen:
             if self._late_parents:  # only then can a path bite its own tail
                 seen.add(position)
-            path.append(self.entries[position])
+            path.append(position)
             position = self._parents[position]
         path.reverse()
         return path
