@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from relay.config.loading import LoadedSettings, default_settings, load_settings
 from relay.config.resources import PackageSource, Resource
 from relay.config.schema import SETTINGS
+from relay.config.tool_selection import apply_selection
 
 
 class Home:
@@ -164,7 +165,7 @@ def test_a_project_changes_or_replaces_the_selection_of_tools(
         home.user({"defaultTools": user})
     if own is not None:
         home.own({"defaultTools": own})
-    assert " ".join(home.load().settings.default_tools) == tools
+    assert " ".join(apply_selection(home.load().settings.default_tools)) == tools
 
 
 @pytest.mark.parametrize(

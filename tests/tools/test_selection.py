@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from relay.base.processes import ProcessTracker
+from relay.config.tool_selection import combine_selections
 from relay.tools.bash import ShellOptions
 from relay.tools.catalogue import (
     BUILTIN_NAMES,
@@ -19,6 +20,14 @@ from relay.tools.catalogue import (
 
 HERE = tuple(name for name in BUILTIN_NAMES if name != "powershell")
 DEFAULT = "read bash edit write"
+
+
+def in_effect(*layers: list[str] | None) -> tuple[str, ...]:
+    """The setting defaultTools of these files, over its default."""
+    entries: tuple[str, ...] = tuple(DEFAULT.split())
+    for layer in layers:
+        entries = entries if layer is None else combine_selections(entries, layer)
+    return entries
 
 
 @pytest.mark.parametrize(
@@ -43,7 +52,7 @@ DEFAULT = "read bash edit write"
     ],
 )
 def test_the_setting(user: list[str] | None, project: list[str] | None, expected: str) -> None:
-    chosen = select_tools(available=HERE, user_defaults=user, project_defaults=project)
+    chosen = select_tools(available=HERE, defaults=in_effect(user, project))
     assert (" ".join(chosen.names), chosen.problems) == (expected, [])
 
 
@@ -62,13 +71,13 @@ OTHERS = (OtherTool("deploy"), OtherTool("codemode", active=False), OtherTool("m
     ],
 )
 def test_tools_of_extensions(setting: list[str] | None, expected: str) -> None:
-    chosen = select_tools(available=HERE, others=OTHERS, user_defaults=setting)
+    chosen = select_tools(available=HERE, others=OTHERS, defaults=in_effect(setting))
     assert (" ".join(chosen.names), chosen.problems) == (expected, [])
 
 
 def test_tools_replaces_everything_and_takes_patterns() -> None:
     def chosen(*tools: str) -> str:
-        return " ".join(select_tools(available=HERE, others=OTHERS, user_defaults=["ls"], tools=tools).names)
+        return " ".join(select_tools(available=HERE, others=OTHERS, defaults=["ls"], tools=tools).names)
 
     assert chosen("read", "grep") == "read grep"
     assert chosen("ls") == "ls"
@@ -82,8 +91,8 @@ def test_tools_replaces_everything_and_takes_patterns() -> None:
 
 def test_options_override_the_setting() -> None:
     setting = ["-bash", "+grep"]
-    assert select_tools(available=HERE, others=OTHERS, user_defaults=setting, no_tools=True).names == []
-    kept = select_tools(available=HERE, others=OTHERS, user_defaults=setting, no_builtin_tools=True)
+    assert select_tools(available=HERE, others=OTHERS, defaults=in_effect(setting), no_tools=True).names == []
+    kept = select_tools(available=HERE, others=OTHERS, defaults=in_effect(setting), no_builtin_tools=True)
     assert kept.names == ["deploy"]
     named = select_tools(available=HERE, others=OTHERS, tools=["ls"], no_tools=True, no_builtin_tools=True)
     assert named.names == ["ls"]
@@ -93,7 +102,7 @@ def test_exclusion_comes_last() -> None:
     def chosen(*exclude: str, tools: list[str] | None = None) -> str:
         return " ".join(
             select_tools(
-                available=HERE, others=OTHERS, user_defaults=["+ls"], tools=tools, exclude=exclude
+                available=HERE, others=OTHERS, defaults=in_effect(["+ls"]), tools=tools, exclude=exclude
             ).names
         )
 
@@ -110,7 +119,7 @@ def test_tools_refuses_changes(entry: str) -> None:
 
 
 def test_unknown_names_are_told_with_the_known_ones_and_the_rest_works() -> None:
-    chosen = select_tools(available=HERE, user_defaults=["read", "grpe"])
+    chosen = select_tools(available=HERE, defaults=["read", "grpe"])
     assert chosen.names == ["read"]
     assert chosen.problems == [
         'The setting defaultTools names "grpe", but there is no such tool. '
@@ -118,19 +127,19 @@ def test_unknown_names_are_told_with_the_known_ones_and_the_rest_works() -> None
     ]
     assert '"nope*"' in select_tools(available=HERE, tools=["nope*"]).problems[0]
     assert '"nope"' in select_tools(available=HERE, exclude=["nope"]).problems[0]
-    assert '"nope"' in select_tools(available=HERE, user_defaults=["-nope"]).problems[0]
+    assert '"nope"' in select_tools(available=HERE, defaults=in_effect(["-nope"])).problems[0]
     assert select_tools(available=HERE, exclude=["mcp__*"]).problems == []
 
 
 def test_powershell_where_it_is_missing() -> None:
     for chosen in (
-        select_tools(available=HERE, user_defaults=["-bash", "+powershell"]),
+        select_tools(available=HERE, defaults=in_effect(["-bash", "+powershell"])),
         select_tools(available=HERE, tools=["powershell"]),
     ):
         assert "powershell" not in chosen.names
         assert ["on PATH" in problem for problem in chosen.problems] == [True]
     assert select_tools(available=HERE, exclude=["powershell"]).problems == []
-    assert select_tools(available=HERE, user_defaults=["-powershell"]).problems == []
+    assert select_tools(available=HERE, defaults=in_effect(["-powershell"])).problems == []
     assert select_tools(available=BUILTIN_NAMES, tools=["powershell"]).names == ["powershell"]
 
 

@@ -14,7 +14,7 @@ from relay.config.resources import place_entries
 from relay.config.schema import SETTINGS
 from relay.config.setting import Setting
 from relay.config.settings import Settings
-from relay.config.tool_selection import apply_selection
+from relay.config.tool_selection import combine_selections
 
 Origin = Literal["default", "user", "project"]
 
@@ -86,7 +86,7 @@ def _combine(setting: Setting, below: Any, found: Any) -> Any:
         case "concatenate":
             return (*below, *found)
         case "selection":
-            return apply_selection(below, found)
+            return combine_selections(below, found)
 
 
 def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:

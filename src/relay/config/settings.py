@@ -154,7 +154,7 @@ class Settings(Section, frozen=True):
     default_project_trust: ProjectTrust
 
     default_tools: tuple[str, ...]
-    """The selection itself: `+name` and `-name` of both files are already applied."""
+    """Plain names, then the `+name` and `-name` of both files, which may be about tools of extensions."""
     codemode: Codemode
 
     session_dir: str | None

@@ -5,17 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-def apply_selection(current: Sequence[str], changes: Sequence[str]) -> tuple[str, ...]:
-    """The names chosen once `changes` is applied to `current`.
+def combine_selections(below: Sequence[str], above: Sequence[str]) -> tuple[str, ...]:
+    """One list that means what `above`, applied to `below`, means.
 
-    Plain names (and an empty list) replace the selection; `+name` and `-name` then apply in order. Names keep
-    the order in which they were chosen.
+    A list with a plain name, or an empty one, replaces what is below it; any other changes it.
     """
-    plain = [name for name in changes if not name.startswith(("+", "-"))]
-    chosen = dict.fromkeys(plain if plain or not changes else current)
-    for change in changes:
-        if change.startswith("+"):
-            chosen[change[1:]] = None
-        elif change.startswith("-"):
-            chosen.pop(change[1:], None)
+    return (*below, *above) if above and all(map(is_change, above)) else tuple(above)
+
+
+def is_change(entry: str) -> bool:
+    """Whether an entry is `+name` or `-name`."""
+    return entry.startswith(("+", "-"))
+
+
+def apply_selection(entries: Sequence[str], always: Sequence[str] = ()) -> tuple[str, ...]:
+    """The names that `entries` choose: the plain ones and `always`, then `+name` and `-name` in order.
+
+    Names keep the order in which they were chosen.
+    """
+    chosen = dict.fromkeys([*(entry for entry in entries if not is_change(entry)), *always])
+    for entry in filter(is_change, entries):
+        if entry.startswith("+"):
+            chosen[entry[1:]] = None
+        else:
+            chosen.pop(entry[1:], None)
     return tuple(chosen)

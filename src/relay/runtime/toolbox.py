@@ -40,7 +40,7 @@ def choose_tools(
     """Those of `tools` that the settings and options select. Raises ToolSelectionError."""
     selection = select_tools(
         available=tools,
-        user_defaults=settings.default_tools,
+        defaults=settings.default_tools,
         tools=options.only,
         exclude=options.exclude,
         no_tools=options.none,

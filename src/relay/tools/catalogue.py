@@ -10,7 +10,7 @@ import msgspec
 
 from relay.agent.tool import Tool
 from relay.base.errors import RelayError
-from relay.config.tool_selection import apply_selection
+from relay.config.tool_selection import apply_selection, is_change
 from relay.tools.bash import BashTool, ShellOptions
 from relay.tools.edit import EditTool
 from relay.tools.find import FindTool
@@ -22,7 +22,6 @@ from relay.tools.read import ReadTool
 from relay.tools.write import WriteTool
 
 BUILTIN_NAMES = ("read", "bash", "powershell", "edit", "write", "grep", "find", "ls")
-DEFAULT_NAMES = ("read", "bash", "edit", "write")
 
 
 class ToolOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,16 +71,16 @@ def select_tools(
     *,
     available: Iterable[str],
     others: Sequence[OtherTool] = (),
-    user_defaults: Sequence[str] | None = None,
-    project_defaults: Sequence[str] | None = None,
+    defaults: Sequence[str] = (),
     tools: Sequence[str] | None = None,
     exclude: Sequence[str] = (),
     no_tools: bool = False,
     no_builtin_tools: bool = False,
 ) -> ToolSelection:
-    """Applies the setting `defaultTools` of both files and the command line's options.
+    """Applies the setting `defaultTools` and the command line's options.
 
-    `available` are the built-in tools of this machine (the keys of `builtin_tools`). `tools`, `exclude`:
+    `available` are the built-in tools of this machine (the keys of `builtin_tools`), `defaults` the setting
+    in effect. Active tools of extensions stay selected unless it says `-name`. `tools`, `exclude`:
     the entries of `--tools` and `--exclude-tools`, where `*` matches any characters. An option overrides
     the settings; `--exclude-tools` comes last. Raises ToolSelectionError for `+name` or `-name` in `tools`.
     """
@@ -92,18 +91,13 @@ def select_tools(
     elif no_tools:
         names = []
     else:
-        names = [] if no_builtin_tools else known.only(DEFAULT_NAMES)
-        names += [other.name for other in others if other.active]
-        if not no_builtin_tools:
-            for entries in (user_defaults, project_defaults):
-                if entries is not None:
-                    names = known.changed(names, entries)
+        names = known.chosen(() if no_builtin_tools else defaults)
     excluded = set(known.matching(exclude, "--exclude-tools", removing=True))
     return ToolSelection([name for name in names if name not in excluded], known.problems)
 
 
 def _refuse_changes(tools: Sequence[str]) -> None:
-    signed = [entry for entry in tools if entry.startswith(("+", "-"))]
+    signed = list(filter(is_change, tools))
     if signed:
         raise ToolSelectionError(
             f"--tools takes plain names and patterns, not {signed[0]}. To change the default selection put "
@@ -121,9 +115,6 @@ class _Known:
         self._names = list(dict.fromkeys([*(n for n in BUILTIN_NAMES if n in here), *self._others]))
         self.problems: list[str] = []
 
-    def only(self, names: Iterable[str]) -> list[str]:
-        return [name for name in names if name in self._names]
-
     def matching(self, entries: Sequence[str], source: str, *, removing: bool = False) -> list[str]:
         """The known tools that the entries (names or `*` patterns) mean, each once, in the entries' order."""
         found: dict[str, None] = {}
@@ -136,23 +127,14 @@ class _Known:
                 self._miss(entry, source, removing=removing)
         return list(found)
 
-    def changed(self, names: list[str], entries: Sequence[str]) -> list[str]:
-        """One `defaultTools` list applied to what was selected before.
-
-        Plain names replace the selection (tools of extensions stay, as an empty list shows), then `+name`
-        and `-name` apply in order; a list of only these changes the selection.
-        """
-        plain = [entry for entry in entries if not entry.startswith(("+", "-"))]
-        signed = [entry for entry in entries if entry.startswith(("+", "-"))]
+    def chosen(self, entries: Sequence[str]) -> list[str]:
+        """The known tools that the setting `defaultTools` means, and the active ones of extensions."""
         for entry in entries:
-            name = entry[1:] if entry in signed else entry
+            name = entry[1:] if is_change(entry) else entry
             if name not in self._names:
                 self._miss(name, "The setting defaultTools", removing=entry.startswith("-"))
-        if plain or not entries:
-            names = [*plain, *self._active_others]
-        if signed:
-            names = list(apply_selection(names, signed))
-        return self.only(dict.fromkeys(names))
+        names = apply_selection(entries, self._active_others)
+        return [name for name in names if name in self._names]
 
     def _miss(self, name: str, source: str, *, removing: bool) -> None:
         if removing and name in BUILTIN_NAMES:
