@@ -96,6 +96,13 @@ def write_atomic(path: Path, data: bytes | str, *, mode: int | None = None) -> N
     _sync_folder(target.parent)
 
 
+def write_all(handle: int, data: bytes | bytearray) -> None:
+    """Writes all of `data` to a descriptor, however small the pieces are that it takes. Raises OSError."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(handle, rest) :]
+
+
 def _mode_of(target: Path) -> int:
     try:
         return stat.S_IMODE(target.stat().st_mode)

@@ -8,6 +8,8 @@ import sys
 import threading
 from collections.abc import Callable
 
+from relay.base.files import write_all
+
 HIGH_WATER = 1 << 20
 """Bytes waiting for the reader above which `drain` holds the sender."""
 
@@ -91,7 +93,7 @@ class RecordOutput:
                     return
                 chunk, self._waiting = self._waiting, bytearray()
             try:
-                _write_all(self._descriptor, chunk)
+                write_all(self._descriptor, chunk)
             except OSError:
                 self._break()
                 return
@@ -110,9 +112,3 @@ class RecordOutput:
         except RuntimeError:
             # The loop is closed: nobody is left to be told.
             return
-
-
-def _write_all(descriptor: int, data: bytearray) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]

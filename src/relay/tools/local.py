@@ -9,6 +9,7 @@ import os
 import stat
 from pathlib import Path
 
+from relay.base.files import write_all
 from relay.tools.operations import Entry, FileInfo, Kind
 
 CANNOT_REPLACE = {errno.EACCES, errno.EPERM, errno.EBUSY, errno.EXDEV, errno.EROFS, errno.ENAMETOOLONG}
@@ -131,7 +132,7 @@ def _replace(target: str, data: bytes, old: os.stat_result | None) -> None:
     handle = os.open(temporary, flags, 0o666)
     try:
         try:
-            _write_all(handle, data)
+            write_all(handle, data)
         finally:
             os.close(handle)
         if old is not None:
@@ -141,12 +142,6 @@ def _replace(target: str, data: bytes, old: os.stat_result | None) -> None:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
-
-
-def _write_all(handle: int, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(handle, rest) :]
 
 
 def _copy_attributes(source: str, target: str, old: os.stat_result) -> None:
@@ -181,5 +176,5 @@ def _overwrite(target: str, data: bytes) -> None:
 def _fill(handle: int, data: bytes) -> None:
     """The content of an open file becomes `data`. It is shortened last, so that old blocks are used again."""
     os.lseek(handle, 0, os.SEEK_SET)
-    _write_all(handle, data)
+    write_all(handle, data)
     os.ftruncate(handle, len(data))

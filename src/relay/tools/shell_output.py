@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable
 
 from relay.ai.types import Data
+from relay.base.files import write_all
 from relay.base.terminal_text import clean
 from relay.tools.truncate import MAX_BYTES, MAX_LINES, truncate_tail
 
@@ -208,8 +209,6 @@ def _append(path: str, pieces: list[bytes]) -> None:
     fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         for piece in pieces:
-            view = memoryview(piece)
-            while view:
-                view = view[os.write(fd, view) :]
+            write_all(fd, piece)
     finally:
         os.close(fd)
