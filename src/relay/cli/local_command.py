@@ -72,7 +72,7 @@ async def _pull(name: str, library: Library, environ: Mapping[str, str], stderr:
     settings = load_settings(agent_dir(environ), None, trusted=False).settings
     options = TransportOptions(proxy=settings.http_proxy, idle_timeout_ms=settings.http_idle_timeout_ms)
     transport = Transport(options, environ)
-    meter = _Meter(stderr)
+    meter = Meter(stderr)
     try:
         return await pull(name, library, transport, meter.show)
     finally:
@@ -80,7 +80,7 @@ async def _pull(name: str, library: Library, environ: Mapping[str, str], stderr:
         await transport.aclose()
 
 
-class _Meter:
+class Meter:
     """Shows progress in one line of a terminal; elsewhere each stage once."""
 
     def __init__(self, stream: TextIO) -> None:

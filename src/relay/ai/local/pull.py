@@ -42,11 +42,18 @@ class Downloader(Protocol):
     def download(self, url: str, headers: Mapping[str, str]) -> AbstractAsyncContextManager[Download]: ...
 
 
-async def pull(name: str, library: Library, downloader: Downloader, progress: Progress) -> Path:
+async def pull(
+    name: str,
+    library: Library,
+    downloader: Downloader,
+    progress: Progress,
+    *,
+    sources: Mapping[str, Source] = SOURCES,
+) -> Path:
     """The model file, fetched unless it is there. Raises ProviderError."""
-    source = SOURCES.get(name)
+    source = sources.get(name)
     if source is None:
-        known = "; ".join(f"{known} ({source.about})" for known, source in SOURCES.items())
+        known = "; ".join(f"{known} ({source.about})" for known, source in sources.items())
         raise ProviderError(
             f"Relay does not know where to fetch {name}. It can fetch: {known}. "
             "Any GGUF file that is here can be used by its path.",
