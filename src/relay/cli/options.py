@@ -41,6 +41,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
     "Sessions": (
         Option(("-c", "--continue"), "", "go on with this directory's newest session"),
         Option(("--session",), "PATH|ID", "open a session by file or by (part of) its id"),
+        Option(("--fork",), "PATH|ID", "work on a copy of that session, in this directory"),
         Option(("--session-id",), "ID", "open this directory's session of that id, or create it"),
         Option(("--session-dir",), "DIR", "where sessions are kept and looked up"),
         Option(("--no-session",), "", "keep the session in memory only"),

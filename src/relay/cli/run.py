@@ -21,7 +21,7 @@ from relay.modes.output import claim_stdout
 from relay.modes.print_mode import run_print
 from relay.modes.rpc.server import RpcServer
 from relay.runtime.assembly import open_session
-from relay.runtime.live import LiveSession
+from relay.runtime.sessions import SessionHost
 from relay.runtime.start import ModelOptions, SessionOptions, StartOptions, ToolOptions
 
 SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
@@ -52,14 +52,15 @@ def _mode(arguments: Arguments) -> str:
 async def _run(mode: str, arguments: Arguments, environ: Mapping[str, str], piped: str, channel: int) -> int:
     options = _start_options(arguments, environ)
     session = await open_session(options, _report)
+    host = SessionHost(session, options, _report)
     if not gc.isenabled():
         # The start is over; what it made is never garbage.
         gc.freeze()
         gc.enable()
-    ending = Ending(session)
+    ending = Ending(host)
     try:
         if mode == "rpc":
-            server = RpcServer(session, 0, channel)
+            server = RpcServer(host, 0, channel)
             ending.watch(server.stop)
             await server.serve()
             code = 0
@@ -73,7 +74,7 @@ async def _run(mode: str, arguments: Arguments, environ: Mapping[str, str], pipe
             else:
                 code = await run_print(session, prompts, sys.stdout, sys.stderr)
     finally:
-        saved = await session.close()
+        saved = await host.close()
     if not saved:
         _report("Not everything of this session could be saved: see the message above.")
         code = code or 1
@@ -83,8 +84,8 @@ async def _run(mode: str, arguments: Arguments, environ: Mapping[str, str], pipe
 class Ending:
     """Turns the first SIGTERM, SIGHUP or SIGINT into an orderly end, and the second into an immediate one."""
 
-    def __init__(self, session: LiveSession) -> None:
-        self._session = session
+    def __init__(self, host: SessionHost) -> None:
+        self._host = host
         self.code = 0
         """128 + the signal's number, once one came."""
 
@@ -103,7 +104,7 @@ class Ending:
 
     def _caught(self, number: signal.Signals, stop: Callable[[], None]) -> None:
         if self.code:
-            self._session.kill()
+            self._host.kill()
             os._exit(self.code)
         self.code = 128 + number
         stop()
@@ -142,7 +143,15 @@ def _start_options(arguments: Arguments, environ: Mapping[str, str]) -> StartOpt
 def _session_options(arguments: Arguments) -> SessionOptions:
     folder, name = arguments.get("session_dir"), arguments.get("name")
     if arguments.flag("no_session"):
-        return SessionOptions(kind="memory", name=name)
+        return SessionOptions(kind="memory", folder=folder, name=name)
+    if arguments.flag("fork"):
+        return SessionOptions(
+            kind="fork",
+            value=arguments.values["fork"],
+            new_id=arguments.get("session_id"),
+            folder=folder,
+            name=name,
+        )
     if arguments.flag("continue"):
         return SessionOptions(kind="continue", folder=folder, name=name)
     for key, kind in (("session", "open"), ("session_id", "id")):

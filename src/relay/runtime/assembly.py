@@ -25,19 +25,25 @@ from relay.runtime.record import SessionRecord
 from relay.runtime.run import Runner
 from relay.runtime.start import StartOptions
 from relay.runtime.startup_model import StartModel, choose_model
-from relay.runtime.startup_session import open_log
+from relay.runtime.startup_session import MakeLog, open_log
 from relay.runtime.surroundings import Report, Surroundings, look_around
 from relay.runtime.system_prompt import PromptSources
-from relay.runtime.toolbox import build_tools, choose_tools
+from relay.runtime.toolbox import build_tools, choose_tools, shell_options
+from relay.runtime.user_shell import UserShell
 from relay.session.log import SessionLog
 
 
 async def open_session(
-    options: StartOptions, report: Report, *, provider: ModelProvider | None = None
+    options: StartOptions,
+    report: Report,
+    *,
+    provider: ModelProvider | None = None,
+    make_log: MakeLog = open_log,
 ) -> LiveSession:
-    """A session ready to be prompted; `provider` replaces the network. Raises RelayError."""
+    """A session ready to be prompted; `provider` replaces the network, `make_log` what the options say of
+    the session. Raises RelayError."""
     around = look_around(options, report)
-    log = open_log(options, around, report)
+    log = make_log(options, around, report)
     calls = provider or SessionProvider(around, options.environ)
     try:
         start = choose_model(options.model, around, log.projection, report)
@@ -61,25 +67,28 @@ async def _assemble(
     record = SessionRecord(log, bus)
     choice = _choice(bus, record, start, settings)
     inbox = Inbox(bus, steering_mode=settings.steering_mode, follow_up_mode=settings.follow_up_mode)
-    every = build_tools(options.cwd, settings, tracker, partial(_shell_environment, record, choice))
-    tools = choose_tools(every, settings, options.tools, report)
-    desk = SessionDesk(
-        choice,
-        inbox,
-        record,
-        provider=calls,
-        hooks=hooks,
-        tools=tools,
-        options=_call_options(options, settings),
-    )
+    commands = shell_options(settings, tracker, partial(_shell_environment, record, choice))
+    tools = choose_tools(build_tools(options.cwd, settings, commands), settings, options.tools, report)
+    calling = _call_options(options, settings)
+    desk = SessionDesk(choice, inbox, record, provider=calls, hooks=hooks, tools=tools, options=calling)
     retry = RetryPolicy(_limits(settings))
     runner = Runner(bus, hooks, desk, journal=record, retry=retry)
+    shell = UserShell(bus, runner, record, options.cwd, commands)
     prompter = Prompter(runner, inbox, record, sources=_sources(options, around, report), tools=lambda: tools)
     await _record_start(options, log, record, choice)
-    available = partial(_available, around)
-    close = partial(_close, runner, tracker, calls, record)
     return LiveSession(
-        settings, bus, runner, inbox, choice, record, prompter, retry, available, close, tracker.kill_all
+        settings,
+        bus,
+        runner,
+        inbox,
+        choice,
+        record,
+        prompter,
+        retry,
+        shell,
+        available=partial(_available, around),
+        close=partial(_close, runner, shell, tracker, calls, record),
+        kill=tracker.kill_all,
     )
 
 
@@ -88,10 +97,12 @@ async def _available(around: Surroundings) -> Sequence[Model]:
 
 
 async def _close(
-    runner: Runner, tracker: ProcessTracker, calls: ModelProvider, record: SessionRecord
+    runner: Runner, shell: UserShell, tracker: ProcessTracker, calls: ModelProvider, record: SessionRecord
 ) -> bool:
     runner.abort()
+    shell.abort()
     await runner.settled()
+    await shell.settled()
     tracker.kill_all()
     await calls.aclose()
     return record.close()

@@ -14,6 +14,7 @@ from relay.runtime.policies import RetryPolicy
 from relay.runtime.prompter import Prompter
 from relay.runtime.record import SessionRecord
 from relay.runtime.run import Runner
+from relay.runtime.user_shell import UserShell
 
 
 class LiveSession(NamedTuple):
@@ -29,6 +30,7 @@ class LiveSession(NamedTuple):
     record: SessionRecord
     prompter: Prompter
     retry: RetryPolicy
+    shell: UserShell
     available: Callable[[], Awaitable[Sequence[Model]]]
     close: Callable[[], Awaitable[bool]]
     kill: Callable[[], None]

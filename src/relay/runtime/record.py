@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from relay.agent.events import EntryAppended, EventBus, MessageEnd, SessionEvent
-from relay.agent.messages import AgentMessage
+from relay.agent.messages import AgentMessage, BashExecutionMessage
 from relay.ai.prompt import Prompt, replay
 from relay.ai.types import AssistantMessage, SystemMessage, ThinkingLevel
 from relay.session.entries import (
@@ -36,6 +36,11 @@ class SessionRecord:
         )
         self._answer_id: str | None = None
         bus.subscribe(self._note)
+
+    @property
+    def log(self) -> SessionLog:
+        """The session, for what reads or copies it; only the record writes it."""
+        return self._log
 
     @property
     def id(self) -> str:
@@ -99,6 +104,10 @@ class SessionRecord:
 
     async def rename(self, name: str) -> None:
         self._log.append(SessionInfoEntry(name=name))
+
+    async def add_shell(self, message: BashExecutionMessage) -> None:
+        """Saves a command of the user's; the next model call includes it."""
+        self._log.append(MessageEntry(message=message))
 
     async def omit_last_answer(self) -> None:
         if self._answer_id is None:

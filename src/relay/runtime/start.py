@@ -23,14 +23,17 @@ class ModelOptions(msgspec.Struct, frozen=True, kw_only=True):
     provider: str | None = None
     scope: tuple[str, ...] | None = None
     api_key: str | None = None
+    key_provider: str | None = None
+    """Whose key `api_key` is; None: of the model that gets chosen."""
     thinking: ThinkingLevel | None = None
 
 
 class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Which session; `kind` says what `value` is. `folder` is --session-dir."""
+    """Which session; `kind` says what `value` is. `folder` is --session-dir, `new_id` the id of a fork."""
 
-    kind: Literal["new", "memory", "continue", "open", "id"] = "new"
+    kind: Literal["new", "memory", "continue", "open", "id", "fork"] = "new"
     value: str = ""
+    new_id: str | None = None
     folder: str | None = None
     name: str | None = None
 

@@ -27,6 +27,8 @@ def choose_model(options: ModelOptions, around: Surroundings, past: Projection, 
 
     Raises ProviderError or StartError when nothing fits.
     """
+    if options.api_key is not None and options.key_provider is not None:
+        around.credentials.override(options.key_provider, options.api_key)
     has_key = around.credentials.has
     settings = around.settings
     patterns = options.scope if options.scope is not None else settings.enabled_models
@@ -42,7 +44,7 @@ def choose_model(options: ModelOptions, around: Surroundings, past: Projection, 
     else:
         choice = _resumed(past, around, report) or _default(around, scope)
     _report_all(choice.warnings, report)
-    if options.api_key is not None:
+    if options.api_key is not None and options.key_provider is None:
         around.credentials.override(choice.model.provider, options.api_key)
     level = options.thinking or choice.thinking or _level(past, choice.model, around)
     return StartModel(choice.model, level, tuple(item.model for item in scope))

@@ -15,19 +15,20 @@ from relay.tools.catalogue import ToolOptions as BuiltinOptions
 from relay.tools.catalogue import builtin_tools, select_tools
 
 
-def build_tools(
-    cwd: Path,
-    settings: Settings,
-    tracker: ProcessTracker,
-    environment: Callable[[], Mapping[str, str]],
-) -> dict[str, Tool]:
-    """Every built-in tool of this machine, by name, as the settings shape it."""
-    shell = ShellOptions(
+def shell_options(
+    settings: Settings, tracker: ProcessTracker, environment: Callable[[], Mapping[str, str]]
+) -> ShellOptions:
+    """How commands run, the model's and the user's."""
+    return ShellOptions(
         tracker=tracker,
         shell_path=settings.shell_path,
         command_prefix=settings.shell_command_prefix,
         environment=environment,
     )
+
+
+def build_tools(cwd: Path, settings: Settings, shell: ShellOptions) -> dict[str, Tool]:
+    """Every built-in tool of this machine, by name, as the settings shape it."""
     images = settings.images
     return builtin_tools(
         cwd, BuiltinOptions(shell=shell, resize_images=images.auto_resize, block_images=images.block_images)

@@ -27,7 +27,7 @@ Report = Callable[[str], None]
 
 
 class ForkPoint(NamedTuple):
-    """A user message of the active branch; `parent_id` is where a session forked from it ends."""
+    """A user message; `parent_id` is where a session forked from it ends."""
 
     entry_id: str
     parent_id: str | None
@@ -35,16 +35,15 @@ class ForkPoint(NamedTuple):
 
 
 def fork_points(log: SessionLog) -> list[ForkPoint]:
-    """The user messages with text on the active branch, oldest first."""
+    """The user messages with text, of all branches, in file order."""
     log.load_rest()
     points: list[ForkPoint] = []
-    previous: str | None = None
-    for entry in log.branch():
+    for entry in log.tree.entries:
         if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage):
             text = text_of(entry.message.content)
             if text:
-                points.append(ForkPoint(entry.id, previous, text))
-        previous = entry.id
+                parent = log.tree.parent(entry.id)
+                points.append(ForkPoint(entry.id, parent.id if parent is not None else None, text))
     return points
 
 

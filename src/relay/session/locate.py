@@ -101,14 +101,14 @@ def with_id(folder: Folder, id: str) -> Candidate | None:
     )
 
 
-def resolve(argument: str, folder: Folder) -> Match:
-    """What --session means: a path (it holds a separator or ends in .jsonl), else a full or partial id.
+def resolve(argument: str, folder: Folder, *, option: str = "--session") -> Match:
+    """What --session and --fork mean: a path (with a separator or .jsonl), else a full or partial id.
 
     Ids of the directory come before those of others, whole ids before beginnings, newer before older. A name
     that is no id but a file in the working directory is that file. Raises SessionError for an empty argument.
     """
     if not argument:
-        raise SessionError("--session needs a path or the beginning of a session id.")
+        raise SessionError(f"{option} needs a path or the beginning of a session id.")
     path = folder.cwd / Path(argument).expanduser()
     if re.search(r"[/\\]", argument) or argument.endswith(".jsonl"):
         return Existing(path) if path.exists() else Fresh(path)

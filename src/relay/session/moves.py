@@ -9,8 +9,6 @@ from relay.session.entries import BranchSummaryEntry, Entry, LabelEntry
 from relay.session.errors import SessionError
 from relay.session.log import SessionLog
 
-_DRAFT: dict[str, str] = {"id": "", "timestamp": ""}
-
 
 def reset_leaf(log: SessionLog) -> None:
     """The next entry becomes another root of the tree."""
@@ -33,9 +31,7 @@ def branch_with_summary(
     left = log.leaf_id
     log.move(leaf_id)
     return log.append(
-        BranchSummaryEntry(
-            **_DRAFT, from_id=left, summary=summary, usage=usage, details=details, from_hook=from_hook
-        )
+        BranchSummaryEntry(from_id=left, summary=summary, usage=usage, details=details, from_hook=from_hook)
     )
 
 
@@ -44,4 +40,4 @@ def set_label(log: SessionLog, target_id: str, label: str | None) -> Entry:
     log.load_rest()
     if target_id not in log.tree:
         raise SessionError(f"The session {log.id} has no entry {target_id} to label.")
-    return log.append(LabelEntry(**_DRAFT, target_id=target_id, label=(label or "").strip() or None))
+    return log.append(LabelEntry(target_id=target_id, label=(label or "").strip() or None))

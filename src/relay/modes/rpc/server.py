@@ -14,9 +14,10 @@ from relay.modes.encode import encode_record
 from relay.modes.input import RecordInput
 from relay.modes.json_mode import EventWriter
 from relay.modes.output import RecordOutput
-from relay.modes.rpc import models, state, steering
+from relay.modes.rpc import models, sessions, shell, state, steering
 from relay.modes.rpc.records import Command, CommandError, ParseError, Response, read_command
 from relay.runtime.live import LiveSession
+from relay.runtime.sessions import SessionHost
 
 _log = logging.getLogger(__name__)
 
@@ -44,10 +45,20 @@ HANDLERS: Mapping[str, Handler] = {
         models.cycle_thinking_level,
         models.get_available_thinking_levels,
         models.set_session_name,
+        shell.abort_bash,
+        sessions.get_session_stats,
+        sessions.get_fork_messages,
+        sessions.get_tree,
     )
 }
 """Command type → what carries it out. A handler returns the response's `data`; None leaves it out,
 except for commands that answer `null`."""
+
+EXCHANGES: Mapping[str, Callable[[SessionHost, Command], Awaitable[Any]]] = {
+    handler.__name__: handler
+    for handler in (sessions.new_session, sessions.switch_session, sessions.fork, sessions.clone)
+}
+"""The commands that put another session in the place of the current one."""
 
 _NULL_ANSWERS = ("cycle_model", "cycle_thinking_level")
 
@@ -55,13 +66,13 @@ _NULL_ANSWERS = ("cycle_model", "cycle_thinking_level")
 class RpcServer:
     """Owns the commands under way. `stop` ends it as the end of the input does."""
 
-    def __init__(self, session: LiveSession, input_descriptor: int, output_descriptor: int) -> None:
-        self._session = session
+    def __init__(self, host: SessionHost, input_descriptor: int, output_descriptor: int) -> None:
+        self._host = host
         self._ended = asyncio.Event()
         self._output = RecordOutput(output_descriptor, closed=self.stop)
         self._input = RecordInput(input_descriptor)
         self._running: set[asyncio.Task[None]] = set()
-        session.bus.subscribe(EventWriter(self._output))
+        host.subscribe(EventWriter(self._output))
 
     def stop(self) -> None:
         self._ended.set()
@@ -73,8 +84,10 @@ class RpcServer:
         await asyncio.wait((reading, ending), return_when=asyncio.FIRST_COMPLETED)
         for task in (reading, ending):
             task.cancel()
-        self._session.runner.abort()
-        await self._session.runner.settled()
+        session = await self._host.ready()
+        session.runner.abort()
+        session.shell.abort()
+        await session.runner.settled()
         if self._running:
             await asyncio.wait(self._running)
         await self._output.finish()
@@ -98,12 +111,8 @@ class RpcServer:
         except CommandError as error:
             stage = "parse" if isinstance(error, ParseError) else None
             return Response(command=stage, success=False, error=str(error))
-        handler = HANDLERS.get(command.type)
-        if handler is None:
-            known = ", ".join(sorted(HANDLERS))
-            return _failure(command, f"There is no command {command.type}. Commands: {known}.")
         try:
-            data = await handler(self._session, command)
+            data = await self._data(command)
         except RelayError as error:
             return _failure(command, str(error))
         except Exception as error:  # noqa: BLE001  one command's fault must not end the server
@@ -112,6 +121,23 @@ class RpcServer:
         if data is None and command.type not in _NULL_ANSWERS:
             data = msgspec.UNSET
         return Response(id=command.id, command=command.type, success=True, data=data)
+
+    async def _data(self, command: Command) -> Any:
+        exchange = EXCHANGES.get(command.type)
+        if exchange is not None:
+            return await exchange(self._host, command)
+        session = await self._host.ready()
+        if command.type == "bash":
+            return await shell.bash(session, command, self._output.write)
+        handler = HANDLERS.get(command.type)
+        if handler is None:
+            raise _unknown(command.type)
+        return await handler(session, command)
+
+
+def _unknown(type: str) -> CommandError:
+    known = ", ".join(sorted((*HANDLERS, *EXCHANGES, "bash")))
+    return CommandError(f"There is no command {type}. Commands: {known}.")
 
 
 def _failure(command: Command, error: str) -> Response:
