@@ -33,8 +33,8 @@ _log = logging.getLogger(__name__)
 
 ABORTED = "The run was aborted."
 CUT_OFF = (
-    "This call was not run: the answer was cut off at the model's output limit, so its arguments may be "
-    "incomplete. Make the call again, in smaller pieces if it is long."
+    "This call was not run: the model's output limit cut the answer off, and part of the arguments may be "
+    "missing. Make the call again, in smaller pieces if it is long."
 )
 
 

@@ -33,7 +33,7 @@ class BashExecutionMessage(Data, frozen=True, tag="bashExecution", tag_field="ro
 
 
 class CustomMessage(Data, frozen=True, tag="custom", tag_field="role"):
-    """A context message of an extension; `details` is not sent to the model."""
+    """A context message of an extension; `details` stay here, for people and programs."""
 
     custom_type: str
     content: str | list[UserContent]
@@ -125,6 +125,6 @@ def _branch_text(message: BranchSummaryMessage) -> str:
 
 def _compaction_text(message: CompactionSummaryMessage) -> str:
     return (
-        "The earlier part of this conversation was compacted into the following:\n\n"
+        "What was said before this point is left out here; this takes its place:\n\n"
         f"<summary>\n{message.summary}\n</summary>"
     )

@@ -24,7 +24,7 @@ of at most this many files, and in any tree before saying that nothing matches."
 class FindTool:
     """Lists files and directories whose name or path matches a glob."""
 
-    hint = "find files by glob pattern (ignore files respected)"
+    hint = "find files by name; what ignore files exclude is left out"
     rules: tuple[str, ...] = ()
     execution: Literal["parallel"] = "parallel"
 
@@ -61,7 +61,7 @@ _PARAMETERS: JsonObject = {
     "type": "object",
     "properties": {
         "pattern": {"type": "string", "description": "Glob, e.g. *.py, **/*.json or src/**/*.test.ts"},
-        "path": {"type": "string", "description": "Directory to search (default: working directory)"},
+        "path": {"type": "string", "description": "Where to search; left out, the cwd"},
         "limit": {"type": "number", "description": f"Most results to give (default {DEFAULT_LIMIT})"},
     },
     "required": ["pattern"],

@@ -53,7 +53,7 @@ class _Record(msgspec.Struct):
 class GrepTool:
     """Searches files for a regular expression or a literal text."""
 
-    hint = "search file contents for patterns (ignore files respected)"
+    hint = "search in files; what ignore files exclude is left out"
     rules: tuple[str, ...] = ()
     execution: Literal["parallel"] = "parallel"
 
@@ -91,11 +91,14 @@ _PARAMETERS: JsonObject = {
     "type": "object",
     "properties": {
         "pattern": {"type": "string", "description": "What to search for"},
-        "path": {"type": "string", "description": "Directory or file to search (default: working directory)"},
+        "path": {
+            "type": "string",
+            "description": "Where to search: a directory or one file; left out, the cwd",
+        },
         "glob": {"type": "string", "description": "Search only files like this, e.g. *.py or src/**/*.ts"},
         "ignoreCase": {"type": "boolean", "description": "Treat upper and lower case as equal"},
         "literal": {"type": "boolean", "description": "Take the pattern as plain text, not as an expression"},
-        "context": {"type": "number", "description": "Lines to show before and after each match (default 0)"},
+        "context": {"type": "number", "description": "How many lines around a match to add; 0 if left out"},
         "limit": {"type": "number", "description": f"Most matches to give (default {DEFAULT_LIMIT})"},
     },
     "required": ["pattern"],
