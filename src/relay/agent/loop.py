@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 ABORTED = "The run was aborted."
 CUT_OFF = (
-    "This call was not run: the model's output limit cut the answer off, and part of the arguments may be "
+    "This call was not run: the answer was cut off at the output limit, and part of the arguments may be "
     "missing. Make the call again, in smaller pieces if it is long."
 )
 

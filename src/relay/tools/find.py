@@ -61,7 +61,7 @@ _PARAMETERS: JsonObject = {
     "type": "object",
     "properties": {
         "pattern": {"type": "string", "description": "Glob, e.g. *.py, **/*.json or src/**/*.test.ts"},
-        "path": {"type": "string", "description": "Where to search; left out, the cwd"},
+        "path": {"type": "string", "description": "A directory; the cwd if left out"},
         "limit": {"type": "number", "description": f"Most results to give (default {DEFAULT_LIMIT})"},
     },
     "required": ["pattern"],

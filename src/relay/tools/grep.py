@@ -93,7 +93,7 @@ _PARAMETERS: JsonObject = {
         "pattern": {"type": "string", "description": "What to search for"},
         "path": {
             "type": "string",
-            "description": "Where to search: a directory or one file; left out, the cwd",
+            "description": "A directory, or one file; the cwd if left out",
         },
         "glob": {"type": "string", "description": "Search only files like this, e.g. *.py or src/**/*.ts"},
         "ignoreCase": {"type": "boolean", "description": "Treat upper and lower case as equal"},
