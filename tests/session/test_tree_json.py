@@ -6,15 +6,11 @@ from typing import Any
 
 from relay.session.moves import set_label
 from relay.session.tree_json import encode_tree
-from tests.session.samples import USAGE, WHEN, opened, user_line, write_session
+from tests.session.samples import WHEN, opened, user_line, write_session
 
 
 def line_of(type: str, id: str, parent: str | None, **fields: Any) -> str:
     return json.dumps({"type": type, "id": id, "parentId": parent, "timestamp": WHEN, **fields})
-
-
-def usage(id: str, parent: str | None) -> str:
-    return line_of("usage", id, parent, kind="cache_warm", provider="p", model="m", usage=USAGE)
 
 
 def shape(nodes: list[Any]) -> list[Any]:
@@ -35,23 +31,6 @@ def test_branches_orphans_and_roots(tmp_path: Path) -> None:
         ("d", []),
         ("e", []),
     ]
-    log.close()
-
-
-def test_usage_is_hidden_and_what_hangs_below_it_moves_up(tmp_path: Path) -> None:
-    lines = [
-        usage("r", None),
-        user_line("a", "r"),
-        line_of("mystery", "b", "a"),
-        usage("u", "a"),
-        usage("v", "u"),
-        line_of("mystery", "c", "v"),
-        line_of("mystery", "d", "u"),
-        line_of("mystery", "e", "a"),
-    ]
-    log = opened(write_session(tmp_path / "s.jsonl", *lines))
-    found = shape(json.loads(encode_tree(log)))
-    assert found == [("a", [("b", []), ("c", []), ("d", []), ("e", [])])]
     log.close()
 
 
