@@ -66,7 +66,7 @@ class LocalServer:
         url = answer.get("url")
         if not url:
             await self._end()
-            reason = answer.get("error", "its process ended without a word")
+            reason = answer.get("error", "its process ended without a word").rstrip(".")
             raise ProviderError(
                 f"The model {path} could not be loaded: {reason}. Its log: {self._log}.", "config"
             )
