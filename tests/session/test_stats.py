@@ -20,7 +20,8 @@ from tests.session.samples import (
 
 
 def used(total: int, cost: float = 0.0) -> dict[str, Any]:
-    return USAGE | {"input": total - 5, "totalTokens": total, "cost": USAGE["cost"] | {"total": cost}}
+    costs = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": cost}
+    return USAGE | {"input": total - 5, "totalTokens": total, "cost": costs}
 
 
 def test_everything_that_was_paid_counts_on_every_branch(tmp_path: Path) -> None:
