@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from relay.agent.events import AgentSettled, QueueUpdate, SessionEvent
+from relay.agent.events import AgentSettled, MessageEnd, QueueUpdate, SessionEvent
 from relay.ai.testing import Reply, ScriptedProvider
 from relay.ai.types import AssistantMessage, UserMessage, text_of
 from relay.base.errors import RelayError
@@ -235,6 +235,22 @@ async def test_commands_during_a_switch_wait_for_the_new_session(own_home: Path)
         await asyncio.sleep(0)
         assert (await host.ready()) is not old
         await switching
+
+
+async def test_a_run_that_broke_does_not_tie_to_its_session(own_home: Path) -> None:
+    def break_down(event: SessionEvent) -> None:
+        if isinstance(event, MessageEnd) and isinstance(event.message, UserMessage):
+            raise RuntimeError("broken")
+
+    async with hosting(start(own_home), [], ["one"]) as host:
+        host.live.bus.subscribe(break_down)
+        with pytest.raises(RuntimeError, match="broken"):
+            await say(host, "a")
+        old = file_of(host)
+        await host.new()
+        SessionLog.open(old, cwd=own_home, report=pytest.fail).close()
+        await say(host, "b")
+        assert said(host) == ["b", "one"]
 
 
 async def test_no_start_is_tried_with_what_the_options_do_not_hold(own_home: Path) -> None:

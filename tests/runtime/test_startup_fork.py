@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from relay.config.paths import session_folder
 from relay.runtime.start import SessionOptions, StartError
 from relay.session.errors import SessionError
-from relay.session.locate import folder_name
 from tests.runtime.test_startup_session import opened, save
 from tests.session.samples import rows
 
@@ -32,7 +32,7 @@ def test_a_copy_comes_into_this_directory(tmp_path: Path) -> None:
     path = save(opened(tmp_path / "there", SessionOptions(kind="id", value="original")))
     here = tmp_path / "here"
     copy = opened(here, SessionOptions(kind="fork", value=str(path), new_id="mine"))
-    assert copy.path is not None and copy.path.parent.name == folder_name(str(here))
+    assert copy.path is not None and copy.path.parent.name == session_folder(here)
     assert (copy.id, copy.header.cwd) == ("mine", str(here))
     copy.close()
     with pytest.raises(StartError, match="mine already"):

@@ -101,11 +101,14 @@ async def _close(
 ) -> bool:
     runner.abort()
     shell.abort()
-    await runner.settled()
-    await shell.settled()
-    tracker.kill_all()
-    await calls.aclose()
-    return record.close()
+    try:
+        await runner.settled()
+        await shell.settled()
+    finally:  # also after a run that broke
+        tracker.kill_all()
+        await calls.aclose()
+        saved = record.close()
+    return saved
 
 
 def _choice(bus: EventBus, record: SessionRecord, start: StartModel, settings: Settings) -> ModelChoice:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from relay.runtime.startup_session import MakeLog, copied_log, fresh_log, opened
 from relay.runtime.surroundings import Report
 from relay.session.fork import fork_points
 from relay.session.locate import read_header
+
+_log = logging.getLogger(__name__)
 
 
 class SwitchError(RelayError):
@@ -125,13 +128,16 @@ class SessionHost:
         self._live = new
         for sink in self._sinks:
             new.bus.subscribe(sink)
-        if not await old.close():
+        if not await _leave(old):
             self._lost = True
 
     async def _stop(self) -> None:
         self._live.runner.abort()
         self._live.shell.abort()
-        await self._live.runner.settled()
+        try:
+            await self._live.runner.settled()
+        except Exception:  # noqa: BLE001  a run that broke must not tie the user to its session
+            _log.exception("the run of the session being left broke")
         await self._live.shell.settled()
 
     def _here(self) -> StartOptions:
@@ -161,6 +167,15 @@ class SessionHost:
         """Saved or not, and where, as the present one; a name is given only once."""
         given = self._options.session
         return SessionOptions(kind="memory" if given.kind == "memory" else "new", folder=given.folder)
+
+
+async def _leave(live: LiveSession) -> bool:
+    """False when entries could not be saved."""
+    try:
+        return await live.close()
+    except Exception:  # noqa: BLE001  the new session is there already and has to go on
+        _log.exception("the session that was left did not close in order")
+        return live.record.unsaved == 0
 
 
 def _absolute(path: Path, cwd: Path) -> Path:
