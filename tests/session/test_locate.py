@@ -16,7 +16,6 @@ from relay.session.locate import (
     check_session_id,
     default_folder,
     file_name,
-    folder_name,
     newest,
     read_header,
     resolve,
@@ -38,15 +37,6 @@ def put(folder: Folder, id: str, *, age: int = 0, cwd: str | None = None, name: 
     write_session(path, user_line("a", None), id=id, cwd=str(folder.cwd) if cwd is None else cwd)
     os.utime(path, (1_700_000_000 - age,) * 2)
     return path
-
-
-def test_folders_and_files_are_named_as_the_format_says() -> None:
-    assert folder_name("/home/me/my project") == "--home-me-my project--"
-    assert folder_name("C:\\code\\x") == "--C--code-x--"
-    assert folder_name("/") == "----"
-    header = Header(id="abc", timestamp="2024-12-03T14:00:00.123Z")
-    assert file_name(header) == "2024-12-03T14-00-00-123Z_abc.jsonl"
-    assert default_folder(Path("/s"), Path("/a/b")) == Folder(Path("/s/--a-b--"), Path("/a/b"), Path("/s"))
 
 
 @pytest.mark.parametrize("id", ["a", "A1", "my.work_1", "0-9", "11111111-2222-4333-8444-555555555555"])
@@ -169,3 +159,16 @@ def test_folders_that_are_not_there_hold_nothing(tmp_path: Path) -> None:
     assert newest(nowhere) is None
     assert with_id(nowhere, "x") is None
     assert resolve("x", nowhere) == Nothing()
+
+
+def test_folders_and_files_are_named_as_the_format_says() -> None:
+    header = Header(id="abc", timestamp="2024-12-03T14:00:00.123Z")
+    assert file_name(header) == "2024-12-03T14-00-00-123Z_abc.jsonl"
+    assert default_folder(Path("/s"), Path("/a/b")) == Folder(Path("/s/--a-b--"), Path("/a/b"), Path("/s"))
+
+
+def test_a_deep_directory_gets_a_folder_that_file_systems_take(tmp_path: Path) -> None:
+    deep = Path("/" + "/".join(["a long name of a folder"] * 30))
+    folder = default_folder(tmp_path, deep)
+    folder.path.mkdir()
+    assert folder.path.is_dir()

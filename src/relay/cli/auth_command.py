@@ -6,6 +6,7 @@ import asyncio
 import getpass
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
@@ -14,8 +15,9 @@ from relay.ai.patterns import near_matches, resolve_model
 from relay.ai.providers import Provider
 from relay.base.errors import RelayError
 from relay.cli.errors import UsageError
+from relay.cli.tell import tell
 from relay.runtime.start import StartOptions
-from relay.runtime.surroundings import Report, Surroundings, look_around
+from relay.runtime.surroundings import Surroundings, look_around
 
 USAGE = (
     "Usage: relay auth login PROVIDER            store a key, typed unseen or piped in\n"
@@ -31,19 +33,19 @@ class AuthError(RelayError):
 
 def run(argv: Sequence[str], environ: Mapping[str, str], stdout: TextIO, stderr: TextIO) -> int:
     """The exit code: check gives 0 when a key is there and 1 when not. Raises RelayError."""
-    options, tell = StartOptions(cwd=Path.cwd(), environ=environ), _teller(stderr)
+    options, report = StartOptions(cwd=Path.cwd(), environ=environ), partial(tell, stderr)
     match list(argv):
         case ["-h" | "--help", *_]:
             stdout.write(USAGE + "\n")
             return 0
         case ["login", name] | ["login", name, "--api-key"]:
-            return asyncio.run(_login(look_around(options, tell), name, stdout, stderr))
+            return asyncio.run(_login(look_around(options, report), name, stdout, stderr))
         case ["logout", name]:
-            return asyncio.run(_logout(look_around(options, tell), name, stdout))
+            return asyncio.run(_logout(look_around(options, report), name, stdout))
         case ["check", name]:
-            return _check(look_around(options, tell), name, stdout)
+            return _check(look_around(options, report), name, stdout)
         case ["print-api-key", name]:
-            return asyncio.run(_print_key(look_around(options, tell), name, stdout))
+            return asyncio.run(_print_key(look_around(options, report), name, stdout))
         case _:
             raise UsageError(USAGE)
 
@@ -111,10 +113,3 @@ def _read_key(provider: Provider, stderr: TextIO) -> str:
     if sys.stdin.isatty():
         return getpass.getpass(f"API key of {provider.name}: ", stderr).strip()
     return sys.stdin.readline().strip()
-
-
-def _teller(stderr: TextIO) -> Report:
-    def tell(sentence: str) -> None:
-        stderr.write(f"{sentence}\n")
-
-    return tell

@@ -22,16 +22,17 @@ def main(argv: Sequence[str]) -> int:
         return 0
     from relay.base.errors import RelayError
     from relay.cli.errors import UsageError
+    from relay.cli.tell import tell
 
     try:
         return _dispatch(argv)
     except UsageError as error:
-        sys.stderr.write(f"{error}\n")
+        tell(sys.stderr, error)
         return 2
     except RelayError as error:
         if os.environ.get("RELAY_DEBUG") == "1":
             raise
-        sys.stderr.write(f"{error}\n")
+        tell(sys.stderr, error)
         return 1
     except BrokenPipeError:
         return 1
@@ -42,7 +43,7 @@ def main(argv: Sequence[str]) -> int:
             raise
         # The outermost border: a fault of ours is told in a sentence too.
         kind = type(error).__name__
-        sys.stderr.write(f"Relay failed unexpectedly ({kind}: {error}). RELAY_DEBUG=1 shows where.\n")
+        tell(sys.stderr, f"Relay failed unexpectedly ({kind}: {error}). RELAY_DEBUG=1 shows where.")
         return 1
 
 

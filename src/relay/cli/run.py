@@ -15,6 +15,7 @@ from relay.ai.types import ThinkingLevel, UserContent
 from relay.cli.arguments import Arguments
 from relay.cli.errors import UsageError
 from relay.cli.prompts import Prompts, make_prompts, read_piped
+from relay.cli.tell import tell
 from relay.config.paths import home_dir
 from relay.modes.json_mode import run_json
 from relay.modes.output import claim_stdout
@@ -111,7 +112,7 @@ class Ending:
 
 
 def _report(sentence: str) -> None:
-    sys.stderr.write(f"{sentence}\n")
+    tell(sys.stderr, sentence)
 
 
 def _start_options(arguments: Arguments, environ: Mapping[str, str]) -> StartOptions:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from relay.config.paths import session_folder
 from relay.session import source
 from relay.session.entries import Header
 from relay.session.errors import SessionError
@@ -65,13 +66,7 @@ Match = Existing | Fresh | Elsewhere | Nothing
 
 def default_folder(sessions: Path, cwd: Path) -> Folder:
     """The folder of `cwd` (absolute) below `sessions`, the folder of all."""
-    return Folder(sessions / folder_name(str(cwd)), cwd, sessions)
-
-
-def folder_name(cwd: str) -> str:
-    r"""`--home-me-project--` for `/home/me/project`: `/`, `\` and `:` become `-`."""
-    bare = cwd[1:] if cwd.startswith(("/", "\\")) else cwd
-    return "--" + re.sub(r"[/\\:]", "-", bare) + "--"
+    return Folder(sessions / session_folder(cwd), cwd, sessions)
 
 
 def file_name(header: Header) -> str:
@@ -184,7 +179,7 @@ def _belongs(found: Candidate, folder: Folder) -> bool:
     cwd = found.header.cwd
     if not cwd or cwd == str(folder.cwd):
         return True
-    return folder.root is not None and folder_name(cwd) != folder_name(str(folder.cwd))
+    return folder.root is not None and session_folder(Path(cwd)) != session_folder(folder.cwd)
 
 
 def _best(matching: list[Candidate], id: str) -> Candidate | None:
