@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import NamedTuple
 
-from relay.cli.errors import ForkConflict, UsageError
+from relay.cli.errors import UsageError
 from relay.cli.options import LIST_MODELS, Option, all_options
 
 
@@ -89,7 +89,6 @@ def _value(option: Option, word: str, given: str | None, rest: list[str]) -> str
 
 
 _EXCLUSIVE: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("fork", ("session", "continue", "no_session")),
     ("session_id", ("session", "continue")),
     ("continue", ("session",)),
     ("approve", ("no_approve",)),
@@ -100,8 +99,7 @@ def _check_combinations(arguments: Arguments) -> None:
     for key, others in _EXCLUSIVE:
         for other in others:
             if arguments.flag(key) and arguments.flag(other):
-                error = ForkConflict if key == "fork" else UsageError
-                raise error(f"{_dashed(key)} cannot be combined with {_dashed(other)}: leave one out.")
+                raise UsageError(f"{_dashed(key)} cannot be combined with {_dashed(other)}: leave one out.")
     if arguments.flag("provider") and not arguments.flag("model"):
         raise UsageError(
             "--provider only narrows --model: name a model too, as in --provider NAME --model ID."

@@ -7,7 +7,3 @@ from relay.base.errors import RelayError
 
 class UsageError(RelayError):
     """The command line is wrong; the process ends with exit code 2."""
-
-
-class ForkConflict(RelayError):
-    """--fork together with what asks for another session; exit code 1, as programs of this kind have it."""

@@ -23,7 +23,7 @@ from relay.modes.print_mode import run_print
 from relay.modes.rpc.server import RpcServer
 from relay.runtime.assembly import open_session
 from relay.runtime.sessions import SessionHost
-from relay.runtime.start import ModelOptions, SessionOptions, StartOptions, ToolOptions
+from relay.runtime.start import ModelOptions, SessionOptions, StartError, StartOptions, ToolOptions
 
 SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
@@ -143,16 +143,10 @@ def _start_options(arguments: Arguments, environ: Mapping[str, str]) -> StartOpt
 
 def _session_options(arguments: Arguments) -> SessionOptions:
     folder, name = arguments.get("session_dir"), arguments.get("name")
+    if arguments.flag("fork"):
+        return _fork_options(arguments, folder, name)
     if arguments.flag("no_session"):
         return SessionOptions(kind="memory", folder=folder, name=name)
-    if arguments.flag("fork"):
-        return SessionOptions(
-            kind="fork",
-            value=arguments.values["fork"],
-            new_id=arguments.get("session_id"),
-            folder=folder,
-            name=name,
-        )
     if arguments.flag("continue"):
         return SessionOptions(kind="continue", folder=folder, name=name)
     for key, kind in (("session", "open"), ("session_id", "id")):
@@ -162,6 +156,21 @@ def _session_options(arguments: Arguments) -> SessionOptions:
                 kind="open" if kind == "open" else "id", value=value, folder=folder, name=name
             )
     return SessionOptions(folder=folder, name=name)
+
+
+def _fork_options(arguments: Arguments, folder: str | None, name: str | None) -> SessionOptions:
+    """Raises StartError, not UsageError: programs that are driven like this one end with 1 here."""
+    for key in ("session", "continue", "no_session"):
+        if arguments.flag(key):
+            other = "--" + key.replace("_", "-")
+            raise StartError(f"--fork cannot be combined with {other}: leave one out.")
+    return SessionOptions(
+        kind="fork",
+        value=arguments.values["fork"],
+        new_id=arguments.get("session_id"),
+        folder=folder,
+        name=name,
+    )
 
 
 def _approval(arguments: Arguments) -> bool | None:
