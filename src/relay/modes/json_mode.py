@@ -32,5 +32,7 @@ async def run_json(session: LiveSession, prompts: Iterable[list[UserContent]], d
             break
         session.prompter.start(prompt)
         await session.runner.settled()
+        # A reader that has gone is only noticed by writing to it; no further prompt is for nobody.
+        await output.flush()
     await output.finish()
     return 0

@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 
 from relay.base.files import write_all
 
@@ -43,6 +44,10 @@ class RecordOutput:
         self._ended = self._broken = False
         self._room = asyncio.Event()
         self._room.set()
+        self._behind = 0
+        """Bytes handed to the writer that it has not reported as written."""
+        self._idle = asyncio.Event()
+        self._idle.set()
         self._writer = threading.Thread(target=self._write, name="relay-output", daemon=True)
         self._writer.start()
 
@@ -66,6 +71,11 @@ class RecordOutput:
         """Returns once the reader has caught up."""
         await self._room.wait()
 
+    async def flush(self) -> None:
+        """Returns once everything written so far has reached the reader's pipe, or the reader is gone."""
+        self._hand_over()
+        await self._idle.wait()
+
     async def finish(self) -> None:
         """Waits until everything is written, or the reader is gone."""
         self._hand_over()
@@ -77,8 +87,12 @@ class RecordOutput:
     def _hand_over(self) -> None:
         if not self._batch:
             return
+        data = b"".join(self._batch)
+        if not self._broken:
+            self._behind += len(data)
+            self._idle.clear()
         with self._ready:
-            self._waiting += b"".join(self._batch)
+            self._waiting += data
             if len(self._waiting) > HIGH_WATER and not self._broken:
                 self._room.clear()
             self._ready.notify()
@@ -97,14 +111,25 @@ class RecordOutput:
             except OSError:
                 self._break()
                 return
-            self._tell(self._room.set)
+            self._tell(partial(self._wrote, len(chunk)))
+
+    def _wrote(self, size: int) -> None:
+        self._room.set()
+        self._behind -= size
+        if self._behind == 0:
+            self._idle.set()
 
     def _break(self) -> None:
         with self._ready:
             self._broken = True
             self._waiting.clear()
-        self._tell(self._room.set)
-        self._tell(self._closed)
+        self._tell(self._lost)
+
+    def _lost(self) -> None:
+        """The reader is gone: nobody waits for it any more."""
+        self._room.set()
+        self._idle.set()
+        self._closed()
 
     def _tell(self, callback: Callable[[], object]) -> None:
         try:
