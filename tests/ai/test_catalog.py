@@ -200,7 +200,7 @@ def test_prices_come_with_their_tiers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"not gzip", gzip.compress(b"{"), gzip.compress(b'{"openai": 3}', mtime=0)]
+    "content", [b"", b"not gzip", gzip.compress(b"{", mtime=0), gzip.compress(b'{"openai": 3}', mtime=0)]
 )
 def test_a_damaged_data_file_is_a_problem_and_the_rest_works(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "data.json.gz"
