@@ -151,8 +151,14 @@ def _call_options(options: StartOptions, settings: Settings) -> CallOptions:
         thinking_budgets=dict(settings.thinking_budgets),
         cache_retention="long" if options.environ.get("RELAY_CACHE_RETENTION") == "long" else "short",
         block_images=settings.images.block_images,
-        attribution=settings.enable_install_telemetry,
+        attribution=_switch(options.environ.get("RELAY_TELEMETRY"), settings.enable_install_telemetry),
     )
+
+
+def _switch(said: str | None, setting: bool) -> bool:
+    """A setting that a variable may override; a variable that says neither yes nor no changes nothing."""
+    word = (said or "").strip().lower()
+    return word in ("1", "true", "yes") or (setting and word not in ("0", "false", "no"))
 
 
 def _sources(options: StartOptions, around: Surroundings, report: Report) -> PromptSources:
