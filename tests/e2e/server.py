@@ -6,7 +6,7 @@ import json
 import socket
 import struct
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -149,6 +149,8 @@ class ScriptedServer:
         self.surplus = 0
         self.finished = threading.Event()
         """Set once a reply was sent to its end."""
+        self.choose: Callable[[Request], Reply] | None = None
+        """Picks the reply by what is asked, where requests of aborted runs may still be on their way."""
         self._replies: list[Reply] = []
         self._gates: list[Gate] = []
         self._arrived = threading.Condition()
@@ -168,11 +170,6 @@ class ScriptedServer:
         self._replies += replies
         self._gates += [gate for reply in replies for gate in reply.gates.values()]
 
-    def forget(self, used: int, *, of: int) -> None:
-        """Drops what an aborted run left of the last `of` replies, of which it asked for `used`."""
-        with self._arrived:
-            del self._replies[: of - used]
-
     def wait_requests(self, count: int) -> None:
         with self._arrived:
             came = self._arrived.wait_for(lambda: len(self.requests) >= count, PATIENCE)
@@ -182,6 +179,8 @@ class ScriptedServer:
         with self._arrived:
             self.requests.append(request)
             self._arrived.notify_all()
+            if self.choose is not None:
+                return self.choose(request)
             if self._replies:
                 return self._replies.pop(0)
             self.surplus += 1

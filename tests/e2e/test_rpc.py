@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.harness import COMMAND, PATIENCE, Place, messages_of, text_of
-from tests.e2e.server import Gate, ScriptedServer, calls, failure, text
+from tests.e2e.server import Gate, Reply, Request, ScriptedServer, calls, failure, text
 from tests.events_grammar import check_events
 
 
@@ -142,20 +142,24 @@ def test_ten_aborts_at_random_points_leave_a_sound_session(place: Place, server:
     dice = random.Random(7)
     points = ["agent_start", "turn_start", "message_start", "message_update", "message_end"]
     points += ["tool_execution_start", "tool_execution_end", "turn_end"]
+    gate = Gate()
+
+    def choose(request: Request) -> Reply:
+        if request.messages[-1]["role"] == "tool":
+            return text("z", gates={0: gate})
+        return calls(("bash", {"command": "echo hi"}))
+
     with place.rpc() as rpc:
         for round in range(10):
-            asked = len(server.requests)
             gate = Gate()
-            last = text("z", gates={0: gate})
-            server.add(calls(("bash", {"command": f"echo {round}"})), last)
+            server.choose = choose
             after = len(rpc.records)
             rpc.send("prompt", message=f"round {round}")
             rpc.event(dice.choice(points), after=after)
             assert rpc.ask("abort")["success"]
             rpc.event("agent_settled", after=after)
             gate.open.set()
-            server.forget(len(server.requests) - asked, of=2)
-        server.add(text("sound"))
+        server.choose = lambda request: text("sound")
         rpc.prompt("still there?")
         check_events(rpc.records, prompts=11)
         assert rpc.finish() == 0
