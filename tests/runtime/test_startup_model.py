@@ -26,6 +26,11 @@ def chosen(home: Home, past: Projection | None = None, **model: Any) -> StartMod
     return choose_model(options.model, around, past or Projection(), home.told.append)
 
 
+def keys(start: StartModel) -> list[str]:
+    """The models for cycling."""
+    return [choice.model.key for choice in start.scope]
+
+
 def past(home: Home, model: str | None = None, level: str | None = None) -> Projection:
     """What is left of a session that used this model and level."""
     log = SessionLog.memory(home.cwd, report=home.told.append)
@@ -155,15 +160,16 @@ async def test_a_session_uses_the_nearest_level_that_the_model_accepts(
 
 def test_the_scope_holds_the_models_for_cycling(home: Home) -> None:
     found = chosen(home, scope=("mock/*", "other/wide:low"))
-    assert [model.key for model in found.scope] == ["mock/plain", "mock/deep", "other/wide"]
+    assert keys(found) == ["mock/plain", "mock/deep", "other/wide"]
+    assert [choice.thinking for choice in found.scope] == [None, None, "low"]
     assert chosen(home).scope == ()
 
 
 def test_enabled_models_are_the_scope_where_no_option_says_otherwise(home: Home) -> None:
     home.write_settings(enabledModels=["other/*"])
     assert chosen(home).model.key == "other/wide"
-    assert [model.key for model in chosen(home).scope] == ["other/wide"]
-    assert [model.key for model in chosen(home, scope=("mock/plain",)).scope] == ["mock/plain"]
+    assert keys(chosen(home)) == ["other/wide"]
+    assert keys(chosen(home, scope=("mock/plain",))) == ["mock/plain"]
     assert chosen(home, scope=()).scope == ()
 
 
@@ -186,7 +192,7 @@ def test_models_that_mean_none_are_an_error_that_names_each_and_what_is_near(
 
 
 def test_of_several_patterns_one_is_enough(home: Home) -> None:
-    assert [model.key for model in chosen(home, scope=("zzz", "deep")).scope] == ["mock/deep"]
+    assert keys(chosen(home, scope=("zzz", "deep"))) == ["mock/deep"]
     assert len(home.told) == 1 and '"zzz"' in home.told[0]
 
 
@@ -240,4 +246,5 @@ async def test_a_key_belongs_to_the_chosen_model_or_to_the_provider_named(
 
 def test_a_key_given_with_a_model_counts_for_the_scope(home: Home) -> None:
     found = chosen(home, pattern="keyless/locked", scope=("keyless/*",), api_key="secret")
-    assert [model.key for model in found.scope] == ["keyless/locked"]
+    assert keys(found) == ["keyless/locked"]
+    assert (chosen(home, scope=("keyless/*",), api_key="secret")).model.key == "keyless/locked"

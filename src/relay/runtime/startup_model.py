@@ -8,7 +8,7 @@ from typing import NamedTuple
 from relay.ai.errors import ProviderError
 from relay.ai.local import library as local
 from relay.ai.model import Model
-from relay.ai.patterns import Choice, default_model, resolve_model, resolve_scope
+from relay.ai.patterns import Choice, Scope, default_model, resolve_model, resolve_scope
 from relay.ai.types import THINKING_LEVELS, ThinkingLevel
 from relay.runtime.start import ModelOptions, StartError
 from relay.runtime.surroundings import Report, Surroundings
@@ -20,7 +20,7 @@ class StartModel(NamedTuple):
 
     model: Model
     level: ThinkingLevel
-    scope: tuple[Model, ...]
+    scope: tuple[Choice, ...]
 
 
 def choose_model(options: ModelOptions, around: Surroundings, past: Projection, report: Report) -> StartModel:
@@ -38,7 +38,7 @@ def choose_model(options: ModelOptions, around: Surroundings, past: Projection, 
         _give_key(options, choice.model.provider, around)
     _report_all(choice.warnings, report)
     level = options.thinking or choice.thinking or _level(past, choice.model, around)
-    return StartModel(choice.model, level, tuple(item.model for item in scope))
+    return StartModel(choice.model, level, tuple(scope))
 
 
 def _give_key(options: ModelOptions, provider: str, around: Surroundings) -> None:
@@ -53,11 +53,20 @@ def _scope(options: ModelOptions, around: Surroundings, report: Report) -> Seque
     if not patterns:
         return ()
     found = resolve_scope(around.catalog, patterns, has_key=around.credentials.has)
+    if asked and not found.choices and options.api_key is not None:
+        found = _with_key_given(patterns, around)
     if asked and not found.choices:
         hint = "`relay --list-models` shows the models that can be used."
         raise StartError(" ".join((*found.warnings, hint)))
     _report_all(found.warnings, report)
     return found.choices
+
+
+def _with_key_given(patterns: Sequence[str], around: Surroundings) -> Scope:
+    """The scope where only --api-key gives credentials: models of one provider, the first one's."""
+    found = resolve_scope(around.catalog, patterns, has_key=lambda provider: True)
+    ours = (choice for choice in found.choices if choice.model.provider == found.choices[0].model.provider)
+    return Scope(tuple(ours), found.warnings)
 
 
 def _named(pattern: str, provider: str | None, around: Surroundings) -> Choice:
