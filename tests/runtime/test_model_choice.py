@@ -79,26 +79,25 @@ async def test_a_switch_is_written_and_a_changed_level_is_written_and_told() -> 
     assert desk.trace.types == ["thinking_level_changed"]
 
 
-async def test_a_level_is_fitted_to_the_model_and_the_wish_is_kept() -> None:
+async def test_the_level_in_force_is_fitted_to_each_model() -> None:
     desk = Desk(DEEP, "xhigh")
     await desk.choice.set_model(WIDE)
     assert desk.now == ("wide", "high")
+    await desk.choice.set_thinking("low")
+    assert desk.now == ("wide", "minimal")
     await desk.choice.set_model(PLAIN)
     await desk.choice.set_model(DEEP)
-    assert desk.now == ("deep", "xhigh")
-    await desk.choice.set_thinking("low")
-    await desk.choice.set_model(WIDE)
-    assert desk.now == ("wide", "minimal")
+    assert desk.now == ("deep", "off")
 
 
-async def test_a_level_given_with_the_model_wins_over_its_own_over_the_wish() -> None:
+async def test_a_level_given_with_the_model_wins_over_its_own_over_the_one_in_force() -> None:
     desk = Desk(PLAIN, "high", deep="medium")
     await desk.choice.set_model(DEEP, "minimal")
     assert desk.now == ("deep", "minimal")
     await desk.choice.set_model(DEEP)
     assert desk.now == ("deep", "medium")
     await desk.choice.set_model(WIDE)
-    assert desk.now == ("wide", "high")
+    assert desk.now == ("wide", "medium")
 
 
 async def test_setting_the_level_that_holds_writes_nothing() -> None:
@@ -120,13 +119,13 @@ async def test_cycling_begins_at_the_front_where_the_model_in_use_is_no_part() -
 
 
 async def test_cycling_stays_in_the_scope_and_takes_its_levels() -> None:
-    scope = (Choice(DEEP, "low"), Choice(WIDE))
-    desk = Desk(WIDE, "high", scope=scope, deep="medium")
+    scope = (Choice(DEEP, "xhigh"), Choice(WIDE))
+    desk = Desk(WIDE, "low", scope=scope, deep="medium")
     seen = []
     for _ in range(3):
         await desk.cycle()
         seen.append(desk.now)
-    assert seen == [("deep", "low"), ("wide", "high"), ("deep", "low")]
+    assert seen == [("deep", "xhigh"), ("wide", "high"), ("deep", "xhigh")]
     assert desk.choice.scope == (DEEP, WIDE)
 
 

@@ -36,7 +36,6 @@ class ModelChoice:
         self._record = record
         self._per_model = per_model
         self._scope_levels = {choice.model.key: choice.thinking for choice in scope}
-        self._wanted = wanted
         self.scope = tuple(choice.model for choice in scope)
         """Models named by --models or enabledModels; empty = all that have credentials."""
         self.model = model
@@ -47,15 +46,14 @@ class ModelChoice:
         return thinking_levels(self.model)
 
     async def set_model(self, model: Model, level: ThinkingLevel | None = None) -> None:
-        """Switches; the level becomes `level`, the model's own, or what the user last wanted, clamped."""
+        """Switches; the level becomes `level`, the model's own, or the one in force, clamped."""
         self.model = model
         await self._record.model_changed(model.provider, model.id)
-        wanted = level or self._per_model.get(model.key) or self._wanted
+        wanted = level or self._per_model.get(model.key) or self.thinking
         await self._apply(clamp_thinking(model, wanted))
 
     async def set_thinking(self, level: ThinkingLevel) -> None:
         """What the user wants from now on, clamped to what the model accepts."""
-        self._wanted = level
         await self._apply(clamp_thinking(self.model, level))
 
     async def cycle(self, available: Callable[[], Awaitable[Sequence[Model]]]) -> Model | None:
