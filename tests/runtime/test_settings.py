@@ -192,6 +192,19 @@ async def test_a_variable_asks_for_long_caching(home: Home, value: str | None, k
     assert provider.requests[0].options.cache_retention == kept
 
 
+async def test_a_models_own_level_comes_with_it_also_later(home: Home) -> None:
+    home.write_settings(modelThinkingLevels={"mock/deep": "high", "other/wide": "minimal"})
+    live = await home.open(
+        model=ModelOptions(pattern="mock/deep", scope=("deep:xhigh", "wide")), session=MEMORY
+    )
+    levels = [live.choice.thinking]
+    for _ in range(2):
+        await live.choice.cycle(live.available)
+        levels.append(live.choice.thinking)
+    assert levels == ["high", "minimal", "xhigh"]
+    await live.close()
+
+
 def busy(wait: int | None = None) -> ProviderError:
     """A refusal; `wait` is what the server asks for, in milliseconds."""
     return ProviderError("busy", "overload", retry_after_ms=wait)
