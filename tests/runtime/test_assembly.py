@@ -131,6 +131,14 @@ async def test_a_projects_own_prompt_needs_trust(home: Home, approve: bool | Non
     assert len(home.told) == (approve is None)
 
 
+async def test_texts_for_the_prompt_that_cannot_be_read_are_told(home: Home) -> None:
+    home.write("AGENTS.md", "a")
+    (home.cwd / "AGENTS.md").write_bytes(b"\x00\x01\xff\xfe\x00" * 9)
+    await sections(home, append_system_prompt=("missing.md",))
+    assert any(str(home.cwd / "missing.md") in sentence for sentence in home.told)
+    assert any(str(home.cwd / "AGENTS.md") in sentence for sentence in home.told)
+
+
 async def test_instructions_of_the_project_can_be_left_out(home: Home) -> None:
     (home.agent / "AGENTS.md").write_text("Everywhere.")
     home.write("CLAUDE.md", "Here.")
