@@ -182,7 +182,9 @@ async def variables(home: Home, **parts: Any) -> dict[str, str]:
         shown = text_of(result.content)
         own = await live.shell.run(SHOW)
         assert isinstance(own, BashExecutionMessage) and own.output.strip() == shown.strip()
-        found = dict(line.split("=", 1) for line in shown.splitlines())
+        every = dict(line.split("=", 1) for line in shown.splitlines())
+        # A command also inherits what the tests themselves are run with.
+        found = {name: value for name, value in every.items() if os.environ.get(name) != value}
         assert found.pop("RELAY_SESSION_ID") == live.record.id
         assert found.pop("RELAY_SESSION_FILE", None) == (str(live.record.file) if live.record.file else None)
     return found
