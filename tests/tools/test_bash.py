@@ -15,8 +15,9 @@ import pytest
 
 from relay.agent.tool import ToolCallContext, ToolError, ToolResult
 from relay.base.processes import ProcessTracker, list_processes
-from relay.tools.bash import BashTool, ShellOptions
+from relay.tools.bash import BashTool
 from relay.tools.shell import find_shell, run_shell
+from relay.tools.shell_tool import ShellOptions
 from tests.shared import shared
 from tests.tools.calls import call, context, is_alive, read_fifo, recorded_calls, text_of
 

@@ -8,8 +8,8 @@ import pytest
 
 from relay.agent.tool import ToolError
 from relay.base.processes import ProcessTracker
-from relay.tools.bash import ShellOptions
 from relay.tools.powershell import PowerShellTool, find_powershell
+from relay.tools.shell_tool import ShellOptions
 from tests.tools.calls import call, context
 
 

@@ -8,7 +8,6 @@ import pytest
 
 from relay.base.processes import ProcessTracker
 from relay.config.tool_selection import combine_selections
-from relay.tools.bash import ShellOptions
 from relay.tools.catalogue import (
     BUILTIN_NAMES,
     OtherTool,
@@ -17,6 +16,7 @@ from relay.tools.catalogue import (
     builtin_tools,
     select_tools,
 )
+from relay.tools.shell_tool import ShellOptions
 
 HERE = tuple(name for name in BUILTIN_NAMES if name != "powershell")
 DEFAULT = "read bash edit write"

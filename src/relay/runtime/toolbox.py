@@ -10,9 +10,9 @@ from relay.base.processes import ProcessTracker
 from relay.config.settings import Settings
 from relay.runtime.start import ToolOptions
 from relay.runtime.surroundings import Report
-from relay.tools.bash import ShellOptions
 from relay.tools.catalogue import ToolOptions as BuiltinOptions
 from relay.tools.catalogue import builtin_tools, select_tools
+from relay.tools.shell_tool import ShellOptions
 
 
 def shell_options(

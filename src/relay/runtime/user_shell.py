@@ -11,9 +11,9 @@ from relay.agent.messages import BashExecutionMessage
 from relay.base.clock import now_ms
 from relay.runtime.record import SessionRecord
 from relay.runtime.run import Runner
-from relay.tools.bash import ShellOptions, prefixed
 from relay.tools.shell import ShellOutcome, find_shell, run_shell
 from relay.tools.shell_output import Snapshot
+from relay.tools.shell_tool import ShellOptions, prefixed
 
 
 class UserShell:

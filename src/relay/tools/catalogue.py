@@ -11,7 +11,7 @@ import msgspec
 from relay.agent.tool import Tool
 from relay.base.errors import RelayError
 from relay.config.tool_selection import apply_selection, is_change
-from relay.tools.bash import BashTool, ShellOptions
+from relay.tools.bash import BashTool
 from relay.tools.edit import EditTool
 from relay.tools.find import FindTool
 from relay.tools.grep import GrepTool
@@ -19,6 +19,7 @@ from relay.tools.local import LocalOperations
 from relay.tools.ls import ListTool
 from relay.tools.powershell import NOT_FOUND, PowerShellTool, find_powershell
 from relay.tools.read import ReadTool
+from relay.tools.shell_tool import ShellOptions
 from relay.tools.write import WriteTool
 
 BUILTIN_NAMES = ("read", "bash", "powershell", "edit", "write", "grep", "find", "ls")

@@ -9,8 +9,8 @@ from typing import Any, Literal
 from relay.agent.tool import ToolCallContext, ToolError, ToolResult
 from relay.ai.types import ToolSpec
 from relay.tools.arguments import text_argument
-from relay.tools.bash import ShellOptions, run_tool_command, shell_parameters
 from relay.tools.shell import Shell
+from relay.tools.shell_tool import ShellOptions, run_tool_command, shell_parameters
 from relay.tools.truncate import MAX_BYTES, MAX_LINES
 
 NOT_FOUND = (
