@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from relay.agent.tool import ToolResult
+from relay.ai.call import PayloadHook
 from relay.ai.model import Model
 from relay.ai.types import AssistantMessage, Message, ToolCall
 
@@ -19,7 +20,6 @@ class Blocked(msgspec.Struct, frozen=True):
 
 
 ContextHook = Callable[[list[Message]], Awaitable[list[Message]]]
-PayloadHook = Callable[[dict[str, object], Model], Awaitable[dict[str, object]]]
 AnswerHook = Callable[[AssistantMessage], Awaitable[None]]
 BeforeToolHook = Callable[[ToolCall, dict[str, Any]], Awaitable[Blocked | None]]
 AfterToolHook = Callable[[ToolCall, ToolResult], Awaitable[ToolResult]]

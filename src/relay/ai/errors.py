@@ -50,6 +50,10 @@ class ProviderError(RelayError):
         self.retry_after_ms = retry_after_ms
         self.context_window = context_window
 
+    def asks_longer_than(self, limit_ms: int) -> bool:
+        """Whether the server asks for a longer wait than the user allows; 0 allows any."""
+        return bool(limit_ms and (self.retry_after_ms or 0) > limit_ms)
+
     @property
     def retryable(self) -> bool:
         return self.kind in RETRYABLE

@@ -18,20 +18,16 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     max_retries: int = 0
     max_delay_ms: int = 60_000
 
-    def too_long(self, error: ProviderError) -> bool:
-        """The server asks for a longer wait than the user allows."""
-        return bool(self.max_delay_ms and (error.retry_after_ms or 0) > self.max_delay_ms)
-
     def delay_ms(self, error: ProviderError, retries: int) -> int | None:
         """The wait before the next attempt, after `retries` retries; None: give up."""
-        if retries >= self.max_retries or not error.retryable or self.too_long(error):
+        if retries >= self.max_retries or not error.retryable or error.asks_longer_than(self.max_delay_ms):
             return None
         backoff: int = min(BASE_DELAY_MS * 2**retries, LONGEST_BACKOFF_MS)
         return max(backoff, error.retry_after_ms or 0)
 
     def explain(self, error: ProviderError) -> ProviderError:
         """`error`, and where the server's wait is what ends the call, a sentence that names that wait."""
-        if not error.retryable or not self.too_long(error):
+        if not error.retryable or not error.asks_longer_than(self.max_delay_ms):
             return error
         said = str(error)
         end = "" if said.endswith((".", "!", "?")) else "."

@@ -37,12 +37,8 @@ class RetryPolicy:
         """Whether another attempt follows this failure."""
         if error is None or not self.enabled or not error.retryable:
             return False
-        return self.attempt < self._limits.max_retries and not self.too_long(error)
-
-    def too_long(self, error: ProviderError) -> bool:
-        """The server asks for a longer wait than the user allows."""
-        limit = self._limits.max_server_delay_ms
-        return bool(limit and error.retry_after_ms and error.retry_after_ms > limit)
+        limits = self._limits
+        return self.attempt < limits.max_retries and not error.asks_longer_than(limits.max_server_delay_ms)
 
     def delay_ms(self, error: ProviderError) -> int:
         """The wait before retry number `attempt`: doubling, capped, never shorter than the server asks."""

@@ -7,9 +7,8 @@ from typing import Protocol
 
 import msgspec
 
-from relay.agent.hooks import PayloadHook
 from relay.agent.loop import ModelCall
-from relay.ai.call import Call
+from relay.ai.call import Call, PayloadHook
 from relay.ai.local import library as local
 from relay.ai.local.server import LocalServer
 from relay.ai.model import Model
